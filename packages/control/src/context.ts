@@ -59,6 +59,7 @@ export const serviceNames = [
   "sandbox-reaper",
   "idle-pauser",
   "mover",
+  "template-spreader",
   "builder",
   "host-certificates",
   "usage-sampler",

@@ -60,12 +60,15 @@ test("a host with the only copy of a template says so and is removed only by for
   const seen = () => world.call<Host>("GET", `/v1/hosts/${id}`);
   expect((await seen()).body.waits_for).toBeNull();
   expect((await world.call<Host>("POST", `/v1/hosts/${id}/drain`)).body).toMatchObject({
-    status: "maintenance",
-    waits_for: expect.stringMatching(/^1 template that no other host has stays on it/) as string,
+    status: "draining",
+    waits_for: expect.stringMatching(/^1 template that no other host has is on it/) as string,
   });
   const refused = await remove(id);
   expect([refused.status, refused.body.code]).toEqual([409, "host_not_empty"]);
-  expect(refused.body).toMatchObject({ context: { vms: 0, templates: 1 } });
+  expect(refused.body).toMatchObject({
+    context: { vms: 0, templates: 1 },
+    remediation: expect.stringMatching(/^Drain it first, by which they go to other hosts/) as string,
+  });
   expect((await remove(id, "?force=true")).status).toBe(204);
   for (const template of ["web", templateId])
     for (const path of ["/v1/sandboxes", "/v1/machines"]) {

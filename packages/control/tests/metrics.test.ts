@@ -228,6 +228,7 @@ test("each background service tells its runs, how long they took, what they did 
       proxyCheckIntervalMs: every,
       sweeperIntervalMs: every,
       moverIntervalMs: every,
+      templateSpreaderIntervalMs: every,
       builderIntervalMs: every,
       certificatesIntervalMs: every,
       auditKeptDays: 365,

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
+import { templateSpreader } from "../src/moves/template-spreader.ts";
 import type { Report } from "../src/background/background-service.ts";
 import type { FakeHost } from "./support/fake-host.ts";
 import type { MoveStep } from "./support/fake-moves.ts";
@@ -178,20 +179,21 @@ test("a drain says what it waits for, and what has no room stays where it runs",
   expect(runningOn()).toEqual([two.first]);
 });
 
-test("what was made of an organization's own template goes only to a host that has it, and a drain says so", async () => {
+test("what was made of an organization's own template goes to another host after its template, and a drain says so", async () => {
   const templateId = String((await builtTemplate(two.world)).template_id);
   await sql`update template_hosts set host_id = ${await hostId(two.first)}`.execute(two.world.db);
+  for (const digest of two.second.templates.layers) two.first.templates.layers.add(digest);
+  two.second.templates.layers.clear();
   await sql`update sandboxes set template = ${templateId} where id = ${id}`.execute(two.world.db);
   await params(two.first, "drain");
   await activate();
   const { body } = await two.world.call<{ waits_for: string }>("GET", `/v1/hosts/${await hostId(two.first)}`);
   expect(body.waits_for).toMatch(
-    new RegExp(`^${id} .* cannot go on elsewhere: its template ${templateId} is not on`),
+    new RegExp(`^${id} .* cannot go on elsewhere yet: its template ${templateId} is on its way`),
   );
   expect([runningOn(), await moves()]).toEqual([[two.first], []]);
-  await sql`insert into template_hosts values (${templateId}, ${await hostId(two.second)})`.execute(
-    two.world.db,
-  );
+  await templateSpreader(two.world.context, 1_000).activate(never);
+  expect(two.second.templates.has(templateId)).toBe(true);
   await activate();
   expect(runningOn()).toEqual([two.second]);
 });

@@ -188,7 +188,7 @@ test("where no host can go on with them the drain does not end, and says why", a
   expect(waits_for).toMatch(/^the paused sandbox \w+ has nowhere to go: the CPU is another: another there/);
 });
 
-test("what was saved of an organization's own template stays where its template is, and nothing carries it away", async () => {
+test("what was saved of an organization's own template stays where it is while no other host can get the template, and nothing carries it away", async () => {
   const templateId = newId("template");
   for (const table of ["sandboxes", "snapshots"] as const)
     await two.world.db.updateTable(table).set({ template: templateId }).execute();
@@ -196,7 +196,7 @@ test("what was saved of an organization's own template stays where its template 
   await activate();
   await expectOnlyOn(two.first);
   expect((await host(two.first)).waits_for).toMatch(
-    new RegExp(`^the paused sandbox \\w+ has nowhere to go: its template ${templateId} is not on that host`),
+    new RegExp(`^the paused sandbox \\w+ has nowhere to go: no host in reach has its template ${templateId}`),
   );
   // Nor does something that is to begin from it take it along to a host with room.
   await order(two.first, "activate");

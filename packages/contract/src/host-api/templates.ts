@@ -8,7 +8,7 @@
 //                                                   it is put here, also one that begins at a snapshot or boots from its disk: it has its environment from it
 //   POST   /templates/{id}/freeze  FreezeTemplate   204 once VMs of this size can be cloned from it; the same call twice waits for one freeze
 //   DELETE /templates/{id}                          204, also where it is not there. VMs that were made of it go on
-//   POST   /layers/send         SendLayers          204; this host has sent them to another one, which lacked them
+//   POST   /layers/send         SendLayers          204; this host has sent them to another one, which lacked them. It ends with the call
 //
 // From that host, with the ticket in `x-skerry-ticket`:
 //
@@ -26,6 +26,13 @@ const closed = { additionalProperties: false } as const;
 const Digest = Type.String({ pattern: "^[0-9a-f]{64}$" });
 const ExecutionId = Type.String({ pattern: "^[a-z0-9_]{1,64}$" });
 const Ticket = Type.String({ pattern: "^[0-9a-f]{64}$" });
+
+/** A disk is read whole, and written as a layer. */
+export const SEAL_WITHIN_MS = 600_000;
+/** A guest boots and gets ready, and its memory is written. */
+export const FREEZE_WITHIN_MS = 900_000;
+/** All layers of an image between slow machines. */
+export const SEND_LAYERS_WITHIN_MS = 60 * 60_000;
 
 /** Size of every target disk as its guest sees it, GiB. It is sparse. A file system on it is as large as `disk_gib` says, and nothing can be written
  *  beyond that. */

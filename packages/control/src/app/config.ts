@@ -38,6 +38,7 @@ export interface Config {
   readonly pausedKeptDays: number;
   readonly sweeperIntervalMs: number;
   readonly moverIntervalMs: number;
+  readonly templateSpreaderIntervalMs: number;
   readonly builderIntervalMs: number;
   readonly certificatesIntervalMs: number;
   readonly usageSamplerIntervalMs: number;
@@ -99,6 +100,7 @@ export function readConfig(environment: Environment = process.env): Config {
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
     idlePauserIntervalMs: read.positive("SKERRY_IDLE_PAUSER_INTERVAL_MS", 10_000),
     moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
+    templateSpreaderIntervalMs: read.positive("SKERRY_TEMPLATE_SPREADER_INTERVAL_MS", 10_000),
     builderIntervalMs: read.positive("SKERRY_BUILDER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     usageSamplerIntervalMs: read.positive("SKERRY_USAGE_SAMPLER_INTERVAL_MS", 30_000),

@@ -7,6 +7,7 @@
 //   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
 //   idle-pauser            10 s   persistent sandboxes that nothing has used for as long as they say
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
+//   template-spreader     10 s   templates on their way to hosts that lack them; also whenever it is woken
 //   builder               10 s   builds under way, and microVMs of those that have ended; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
@@ -32,6 +33,7 @@ import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
 import { builder } from "../builds/builder.ts";
 import { mover } from "../moves/mover.ts";
+import { templateSpreader } from "../moves/template-spreader.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartQueue } from "../machines/restart-queue.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
@@ -58,6 +60,7 @@ type Settings = Pick<
   | "reaperIntervalMs"
   | "idlePauserIntervalMs"
   | "moverIntervalMs"
+  | "templateSpreaderIntervalMs"
   | "builderIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
@@ -80,6 +83,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs, config.pausedKeptDays)),
     fenced((own) => idlePauser(own, config.idlePauserIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
+    fenced((own) => templateSpreader(own, config.templateSpreaderIntervalMs)),
     fenced((own) => builder(own, config.builderIntervalMs)),
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartQueue(own)),
@@ -97,6 +101,7 @@ const RUNG_AT_START: readonly ServiceName[] = [
   "vm-cleanup",
   "restart-manager",
   "mover",
+  "template-spreader",
   "builder",
 ];
 

@@ -1,7 +1,7 @@
 // Room for a VM: found among what hosts had free a moment ago, and taken in one transaction that locks its organization and its host, so
 // that no number of replicas together promises anything twice.
 
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import type { Queries } from "../db/database.ts";
@@ -14,9 +14,11 @@ import {
   findOwnTemplate,
   holdTemplate,
   hostsOfTemplate,
+  noteTemplateOnHost,
   type OwnTemplateRow,
 } from "../templates/own-templates.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
+import { bringTemplate, TEMPLATE_WAIT_MS } from "./bring-template.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";
 
@@ -53,15 +55,39 @@ const NO_CAPACITY_RETRY_S = 10;
 /** More hosts in a row that filled up within a second are a fleet that is full. */
 const TRIES_MAX = 8;
 
-/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `unknown_template`, `template_lost`, `size_too_large`,
- *  `no_capacity` or `host_unavailable`. */
+/** `write` makes the row that holds the room, in the transaction. Where no host that has an organization's own template has room, it is brought to one that
+ *  has, and waited for. Throws `quota_exceeded`, `unknown_template`, `template_lost`, `template_not_ready`, `size_too_large`, `no_capacity` or
+ *  `host_unavailable`. */
 export async function reserve<Row>(
   context: Context,
   request: PlacementRequest,
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row>> {
-  await context.hostCapacity.refresh();
-  const wanted = await resolve(context, request);
+  const endMs = performance.now() + TEMPLATE_WAIT_MS;
+  for (;;) {
+    await context.hostCapacity.refresh();
+    const wanted = await resolve(context, request);
+    try {
+      return await reserveNow(context, wanted, write);
+    } catch (error) {
+      // Others may fill the host that it was brought to.
+      if (!isElsewhere(error) || !(await bringTemplate(context, wanted, endMs))) throw error;
+    }
+  }
+}
+
+/** Whether a host that has the template now would change it. */
+function isElsewhere(error: unknown): boolean {
+  return error instanceof SkerryError && elsewhere.has(error.code);
+}
+
+const elsewhere: ReadonlySet<ErrorCode> = new Set(["no_capacity", "size_too_large", "host_unavailable"]);
+
+async function reserveNow<Row>(
+  context: Context,
+  wanted: Wanted,
+  write: (transaction: Queries, found: Found) => Promise<Row>,
+): Promise<Reservation<Row>> {
   const recently = candidates(context, wanted, context.hostCapacity.hosts);
   const first = recently instanceof SkerryError ? undefined : await tryAll(context, wanted, recently, write);
   if (first !== undefined) return first;
@@ -71,12 +97,17 @@ export async function reserve<Row>(
   if (now instanceof SkerryError) throw now;
   const second = await tryAll(context, wanted, now, write);
   if (second !== undefined) return second;
-  throw noCapacity(request, "Others took what was free.");
+  throw noCapacity(wanted, "Others took what was free.");
 }
 
-interface Wanted extends PlacementRequest {
-  /** The organization's own template that is meant, and the hosts that have it. */
-  readonly own: { readonly row: OwnTemplateRow; readonly hostIds: readonly string[] } | undefined;
+export interface Wanted extends PlacementRequest {
+  readonly own: OwnPlaces | undefined;
+}
+
+/** The organization's own template that is meant, and the hosts that have it, each with the sizes that are frozen there. */
+export interface OwnPlaces {
+  readonly row: OwnTemplateRow;
+  readonly places: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A name of what is built in means that, so most requests ask the database nothing. */
@@ -86,7 +117,7 @@ async function resolve(context: Context, request: PlacementRequest): Promise<Wan
     return { ...request, own: undefined };
   const row = await findOwnTemplate(context.db, request.orgId, request.template);
   if (row === undefined) return { ...request, own: undefined };
-  return { ...request, own: { row, hostIds: await hostsOfTemplate(context.db, row.id) } };
+  return { ...request, own: { row, places: await hostsOfTemplate(context.db, row.id) } };
 }
 
 /** As if it were built in, by its id. */
@@ -98,8 +129,8 @@ function asBuiltIn({ id, disk_gib }: OwnTemplateRow): BuiltInTemplate {
 function hostsThatHave(wanted: Wanted, usable: readonly HostLoad[]): readonly HostLoad[] | SkerryError {
   const { own, template } = wanted;
   if (own === undefined) return hostsWithTemplate(usable, template);
-  if (own.hostIds.length === 0 && wanted.keepsDisk !== true) return lost(wanted);
-  const having = usable.filter(({ id }) => wanted.keepsDisk === true || own.hostIds.includes(id));
+  if (own.places.size === 0 && wanted.keepsDisk !== true) return lost(wanted);
+  const having = usable.filter(({ id }) => wanted.keepsDisk === true || own.places.has(id));
   if (having.length > 0) return having;
   return new SkerryError("host_unavailable", "No host that has the template is online.", {
     remediation: "Try again when its host is back, or build the template again.",
@@ -118,7 +149,7 @@ function candidates(
   const hosts = hostsThatHave(request, usable);
   if (hosts instanceof SkerryError) return hosts;
   const placement = place(hosts, request.size, context.limits.vcpusPerCpu);
-  if (placement.kind === "candidates") return placement.hostIds;
+  if (placement.kind === "candidates") return frozenFirst(request, placement.hostIds);
   if (placement.kind === "too_large") return tooLarge(request, placement.largestMemoryMib);
   const { lackMemory, lackCpus } = placement;
   const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
@@ -128,6 +159,13 @@ function candidates(
       ? `Of ${hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`
       : `The host that has its disk lacks ${lacks.join(" and ")}.`,
   );
+}
+
+/** On the others it is frozen while the request waits. */
+function frozenFirst({ own, size }: Wanted, hostIds: readonly string[]): readonly string[] {
+  if (own === undefined) return hostIds;
+  const isFrozen = (id: string): boolean => own.places.get(id)?.includes(size.name) === true;
+  return [...hostIds.filter(isFrozen), ...hostIds.filter((id) => !isFrozen(id))];
 }
 
 async function tryAll<Row>(
@@ -150,6 +188,7 @@ async function tryAll<Row>(
       const { vcpus, memory_mib } = request.size;
       checkQuotas(context, capacity, { ...request.quotas(template), vcpus, memory_mib });
       if (!fits(host, request.size, context.limits.vcpusPerCpu)) return undefined;
+      await noteSize(transaction, request, hostId);
       return { host, row: await write(transaction, { template, own, host, egress }) };
     });
     if (reserved === undefined) continue;
@@ -157,6 +196,13 @@ async function tryAll<Row>(
     return { row: reserved.row, address: reserved.host.address };
   }
   return undefined;
+}
+
+/** What is made of it there is frozen there by that. */
+async function noteSize(transaction: Queries, { own, size }: Wanted, hostId: string): Promise<void> {
+  const sizes = own?.places.get(hostId);
+  if (own === undefined || sizes === undefined || sizes.includes(size.name)) return;
+  await noteTemplateOnHost(transaction, { templateId: own.row.id, hostId, sizes: [size.name] });
 }
 
 /** What runs of it runs on, and nothing more can be made of it. */

@@ -38,6 +38,7 @@ import { builds } from "./migrations/0033-builds.ts";
 import { autoResume } from "./migrations/0034-auto-resume.ts";
 import { denials } from "./migrations/0035-denials.ts";
 import { frozenMemory } from "./migrations/0036-frozen-memory.ts";
+import { templateCopies } from "./migrations/0037-template-copies.ts";
 import { buildDenials } from "./migrations/0042-build-denials.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
@@ -82,6 +83,7 @@ const migrations = [
   { number: 34, name: "auto-resume", text: autoResume },
   { number: 35, name: "denials", text: denials },
   { number: 36, name: "frozen-memory", text: frozenMemory },
+  { number: 37, name: "template-copies", text: templateCopies },
   { number: 42, name: "build-denials", text: buildDenials },
 ] as const;
 

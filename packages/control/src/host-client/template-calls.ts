@@ -1,16 +1,23 @@
 // The calls of the host API by which templates are built and kept.
 
 import { Compile } from "typebox/compile";
-import { Sealed, TemplatePut, type SealVm, type TemplateImage } from "@skerry/contract/host-api/templates";
+import {
+  FREEZE_WITHIN_MS,
+  SEAL_WITHIN_MS,
+  Sealed,
+  SEND_LAYERS_WITHIN_MS,
+  TemplatePut,
+  type SealVm,
+  type SendLayers,
+  type TemplateImage,
+} from "@skerry/contract/host-api/templates";
 import { Deadline } from "./deadline.ts";
 import type { VmRef } from "./host-client.ts";
 import type { HostTransport } from "./host-transport.ts";
 
 const CALL_DEADLINE_MS = 15_000;
-/** A disk is read whole, and written as a layer. */
-const SEAL_DEADLINE_MS = 600_000;
-/** A guest boots and gets ready, and its memory is written. */
-const FREEZE_DEADLINE_MS = 900_000;
+/** The host gives up by itself, with a reason. */
+const MARGIN_MS = 15_000;
 
 const shapes = { sealed: Compile(Sealed), put: Compile(TemplatePut) };
 
@@ -25,7 +32,7 @@ export class TemplateCalls {
   seal(vm: VmRef, sealId: string, stop: AbortSignal): Promise<Sealed> {
     const json: SealVm = { execution_id: vm.execution_id, seal_id: sealId };
     const call = { method: "POST", path: `/vms/${encodeURIComponent(vm.id)}/seal`, json } as const;
-    return this.#transport.json(call, shapes.sealed, new Deadline(SEAL_DEADLINE_MS, stop));
+    return this.#transport.json(call, shapes.sealed, new Deadline(SEAL_WITHIN_MS + MARGIN_MS, stop));
   }
 
   /** Resolves with the layers that the host lacks. */
@@ -37,7 +44,13 @@ export class TemplateCalls {
   /** Resolves when VMs of this size can be cloned from it. The same call twice waits for one freeze. */
   freeze(id: string, size: string, stop: AbortSignal): Promise<void> {
     const call = { method: "POST", path: `${pathOf(id)}/freeze`, json: { size } } as const;
-    return this.#transport.done(call, new Deadline(FREEZE_DEADLINE_MS, stop));
+    return this.#transport.done(call, new Deadline(FREEZE_WITHIN_MS + MARGIN_MS, stop));
+  }
+
+  /** Resolves when the other host has the layers. It ends with `stop`. */
+  send(order: SendLayers, stop: AbortSignal): Promise<void> {
+    const call = { method: "POST", path: "/layers/send", json: order } as const;
+    return this.#transport.done(call, new Deadline(SEND_LAYERS_WITHIN_MS + MARGIN_MS, stop));
   }
 
   /** Also succeeds where the host does not have it. */

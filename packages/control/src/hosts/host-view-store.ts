@@ -77,6 +77,24 @@ export function templatesOnlyOn(host: string) {
   )`;
 }
 
+/** Templates on a host that is drained which no host that takes VMs has, where there is one that has not failed to take them a short time ago. */
+function templatesThatCanLeave(host: string) {
+  const id = sql.ref(host);
+  const takesVms = sql`other.id <> ${id} and other.removed_at is null and other.status = 'online' and other.desired = 'active'`;
+  return sql`
+    select 1 from template_hosts there join templates on templates.id = there.template_id
+    where there.host_id = ${id} and templates.status = 'ready' and not exists (
+      select 1 from template_hosts elsewhere join hosts other on other.id = elsewhere.host_id
+      where elsewhere.template_id = there.template_id and ${takesVms}
+    ) and exists (
+      select 1 from hosts other where ${takesVms} and not exists (
+        select 1 from template_copies failed
+        where failed.template_id = there.template_id and failed.host_id = other.id
+          and failed.status = 'failed' and failed.due_at > now()
+      )
+    )`;
+}
+
 export interface HostChange {
   readonly desired: HostDesired;
   readonly status: HostStatus;
@@ -100,7 +118,8 @@ export async function changeHost(
   return rows.length > 0;
 }
 
-/** Puts draining hosts into maintenance on which nothing is left: no VM, no paused sandbox, no snapshot, no build, and no move away from it. Call it in a transaction of its own: a placement locks the host first, so
+/** Puts draining hosts into maintenance on which nothing is left: no VM, no paused sandbox, no snapshot, no build, no move away from it,
+ *  and no template that can still go to another host. Call it in a transaction of its own: a placement locks the host first, so
  *  one that is draining when it is looked at here gets none any more. */
 export async function finishDrains(db: Queries): Promise<{ readonly id: string; readonly name: string }[]> {
   await sql`select 1 from hosts where status = 'draining' order by id for no key update`.execute(db);
@@ -112,6 +131,7 @@ export async function finishDrains(db: Queries): Promise<{ readonly id: string; 
       and not exists (select 1 from snapshots where host_id = hosts.id and status in ('creating', 'ready', 'deleting'))
       and not exists (select 1 from builds where host_id = hosts.id and execution_id is not null)
       and not exists (select 1 from moves where from_host_id = hosts.id and status in (${sql.join(moveStatusesUnderWay)}))
+      and not exists (${templatesThatCanLeave("hosts.id")})
     returning id, name`.execute(db);
   return rows;
 }

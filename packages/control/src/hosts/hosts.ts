@@ -79,14 +79,12 @@ function keeps(paused: number): string {
   return `it keeps the files of ${what} cannot be resumed before the host is activated again`;
 }
 
-/** No drain moves them, and a removal loses them. */
+/** A removal loses them. */
 function templatesLeft({ status, only_templates: count }: HostView): string | null {
   if (count === 0 || (status !== "draining" && status !== "maintenance")) return null;
   const what =
-    count === 1
-      ? "1 template that no other host has stays"
-      : `${count} templates that no other host has stay`;
-  return `${what} on it, and cannot be used before the host is activated again`;
+    count === 1 ? "1 template that no other host has is" : `${count} templates that no other host has are`;
+  return `${what} on it, and cannot be used before another host has a copy, or the host is activated again`;
 }
 
 const LEFT_BEHIND =

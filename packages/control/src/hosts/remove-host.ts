@@ -41,12 +41,9 @@ function notEmpty({ vms, templates }: Pick<LeavingHost, "vms" | "templates">): S
     ...(vms > 0 ? [`${vms} sandboxes, machines and snapshots`] : []),
     ...(templates > 0 ? [`${templates} templates that no other host has`] : []),
   ];
-  const first = [
-    ...(vms > 0 ? ["Drain it first"] : []),
-    ...(templates > 0 ? ["Drain it, have the templates built again elsewhere and these ones deleted"] : []),
-  ].at(-1);
   return new SkerryError("host_not_empty", `The host still has ${has.join(", and ")}.`, {
-    remediation: `${first}, or remove it with \`force=true\` and lose them.`,
+    remediation:
+      "Drain it first, by which they go to other hosts, or remove it with `force=true` and lose them.",
     context: { vms, templates },
   });
 }

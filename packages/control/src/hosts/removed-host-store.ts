@@ -38,7 +38,8 @@ export async function setOffline(db: Queries, id: string): Promise<void> {
 /** It is asked no more, what it took with it does not come back, and its name is free for another one. */
 export async function markRemoved(db: Queries, id: string): Promise<void> {
   await sql`update hosts set removed_at = now(), name = name || '~' || id where id = ${id}`.execute(db);
-  await sql`delete from template_hosts where host_id = ${id}`.execute(db);
+  for (const table of ["template_hosts", "template_copies"] as const)
+    await db.deleteFrom(table).where("host_id", "=", id).execute();
   await sql`
     update sandboxes set host_lost = false, version = version + 1, status = 'failed', reason = 'its host was removed'
     where host_id = ${id} and (status = 'unreachable' or status = 'failed' and host_lost)`.execute(db);

@@ -15,7 +15,7 @@ import {
 } from "./move-store.ts";
 import { lockCapacity, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
-import { templateFaults } from "./template-places.ts";
+import { templatePlaces } from "./template-places.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
 
 export type Departure =
@@ -40,17 +40,22 @@ export async function beginMove(
     others.map((host) => host.id),
   );
   const failed = await recentFailures(context.db, vm.id);
-  const templateFault = await templateFaults(context.db, vm.template);
   const faults = others.map(
-    ({ id: host }) =>
-      templateFault(host) ?? failed.get(host) ?? faultBetween(compatibility, compatibilities.get(host)),
+    ({ id: host }) => failed.get(host) ?? faultBetween(compatibility, compatibilities.get(host)),
   );
   const fitting = others.filter((_host, index) => faults[index] === undefined);
-  const placement = place(fitting, size, context.limits.vcpusPerCpu);
-  for (const hostId of placement.kind === "candidates" ? placement.hostIds : []) {
+  const { having, bring } = await templatePlaces(context, vm.template, fitting);
+  const roomIn = (hosts: readonly HostLoad[]): readonly string[] => {
+    const placement = place(hosts, size, context.limits.vcpusPerCpu);
+    return placement.kind === "candidates" ? placement.hostIds : [];
+  };
+  for (const hostId of roomIn(having)) {
     const taken = await take(context, vm, { hostId, size });
     if (taken !== "full") return taken === undefined ? { kind: "left" } : { kind: "begun", move: taken };
   }
+  const lacking = roomIn(fitting.filter((host) => !having.includes(host)));
+  if (lacking.length > 0)
+    return { kind: "waits", waitsFor: `${shown(vm)} cannot go on elsewhere yet: ${await bring(lacking)}` };
   return { kind: "waits", waitsFor: waitsFor(vm, { others, faults, fitting }) };
 }
 
@@ -100,8 +105,12 @@ function waitsFor(
     fitting,
   }: { others: readonly HostLoad[]; faults: readonly (string | undefined)[]; fitting: readonly HostLoad[] },
 ): string {
-  const what = `${vm.id} (${vm.memory_mib} MiB, ${vm.vcpus} vCPUs)`;
+  const what = shown(vm);
   if (others.length === 0) return `${what} has nowhere to go: no other host is online`;
   if (fitting.length > 0) return `${what} has nowhere to go: no other host has as much room`;
   return `${what} cannot go on elsewhere: ${faults.find((fault) => fault !== undefined) ?? "no host takes it"}`;
+}
+
+function shown({ id, memory_mib, vcpus }: MovableVm): string {
+  return `${id} (${memory_mib} MiB, ${vcpus} vCPUs)`;
 }

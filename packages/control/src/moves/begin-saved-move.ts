@@ -8,7 +8,7 @@ import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { faultBetween, type Departure } from "./begin-move.ts";
 import { compatibilitiesOf, recentFailures, type DrainingHost, type MoveRow } from "./move-store.ts";
-import { templateFaults } from "./template-places.ts";
+import { templatePlaces } from "./template-places.ts";
 import { insertSavedMove, type MovableSaved } from "./saved-move-store.ts";
 
 export interface SavedNeeds {
@@ -33,17 +33,20 @@ export async function beginSavedMove(
   const { fitting, fault } = await fittingHosts(context, others, {
     runsOn: saved.runs_on ?? compatibility,
     failed,
-    template: saved.template,
   });
   const { vcpusPerCpu } = context.limits;
-  const [toHostId] =
-    room === undefined ? placeSaved(fitting, size, vcpusPerCpu) : withRoom(fitting, room, vcpusPerCpu);
+  const roomIn = (hosts: readonly HostLoad[]): readonly string[] =>
+    room === undefined ? placeSaved(hosts, size, vcpusPerCpu) : withRoom(hosts, room, vcpusPerCpu);
+  const { having, bring } = await templatePlaces(context, saved.template, fitting);
+  const [toHostId] = roomIn(having);
   if (toHostId !== undefined) {
     const ticket = randomBytes(32).toString("hex");
     const move = await insert(toHostId, ticket);
     return move === undefined ? { kind: "left" } : { kind: "begun", move };
   }
   if (others.length === 0) return waits(saved, "no other host is online");
+  const lacking = roomIn(fitting.filter((host) => !having.includes(host)));
+  if (lacking.length > 0) return waits(saved, await bring(lacking));
   return waits(saved, fault ?? `no other host is large enough for the size "${size.name}"`);
 }
 
@@ -67,9 +70,15 @@ export async function hostsWithRoom(
   await context.hostCapacity.refreshNow();
   const others = context.hostCapacity.hosts.filter(({ id }) => id !== hostId);
   const runsOn = (await compatibilitiesOf(context.db, [hostId])).get(hostId) ?? {};
-  const { fitting } = await fittingHosts(context, others, { runsOn, failed: new Map(), template });
+  const { fitting } = await fittingHosts(context, others, { runsOn, failed: new Map() });
   const all = { ...size, vcpus: size.vcpus * count, memory_mib: size.memory_mib * count };
-  return withRoom(fitting, all, context.limits.vcpusPerCpu);
+  const { having, bring } = await templatePlaces(context, template, fitting);
+  const found = withRoom(having, all, context.limits.vcpusPerCpu);
+  if (found.length > 0) return found;
+  // The next ones to be asked for find it there.
+  const lacking = withRoom(fitting, all, context.limits.vcpusPerCpu);
+  if (lacking.length > 0) await bring(lacking);
+  return [];
 }
 
 function withRoom(hosts: readonly HostLoad[], room: Size, vcpusPerCpu: number): readonly string[] {
@@ -81,20 +90,16 @@ interface Fitting {
   readonly runsOn: DrainingHost["compatibility"];
   /** Hosts that could not take it lately, and why. */
   readonly failed: ReadonlyMap<string, string>;
-  readonly template: string;
 }
 
 async function fittingHosts(
   { db }: Context,
   others: readonly HostLoad[],
-  { runsOn, failed, template }: Fitting,
+  { runsOn, failed }: Fitting,
 ): Promise<{ readonly fitting: readonly HostLoad[]; readonly fault: string | undefined }> {
   const ids = others.map((host) => host.id);
   const compatibilities = await compatibilitiesOf(db, ids);
-  const templateFault = await templateFaults(db, template);
-  const faults = ids.map(
-    (host) => templateFault(host) ?? failed.get(host) ?? faultBetween(runsOn, compatibilities.get(host)),
-  );
+  const faults = ids.map((host) => failed.get(host) ?? faultBetween(runsOn, compatibilities.get(host)));
   return {
     fitting: others.filter((_host, index) => faults[index] === undefined),
     fault: faults.find((fault) => fault !== undefined),

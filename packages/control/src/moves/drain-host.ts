@@ -12,7 +12,7 @@ export async function drainHost(context: Context, id: string): Promise<Host> {
   await setHostDesired(context, id, "drained");
   // An empty one is done.
   await endDrains(context);
-  context.wake("mover");
+  for (const service of ["mover", "template-spreader"] as const) context.wake(service);
   return getHost(context, id);
 }
 

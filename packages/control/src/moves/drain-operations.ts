@@ -10,7 +10,7 @@ export const drainOperations = {
     tag: "hosts",
     summary: "Drain a host",
     description:
-      "Gives the host no new VMs and moves those that it has to other hosts, with paused sandboxes and snapshots.\n\n" +
+      "Gives the host no new VMs and moves those that it has to other hosts, with paused sandboxes and snapshots, and copies there the templates that no other host has.\n\n" +
       "Answers at once; the host is in `maintenance` when the last one has left. A host that is offline is drained when it is back.",
     params: HostParams,
     answers: { 200: Host },

@@ -28,6 +28,8 @@ export async function deleteTemplate(context: Context, caller: Caller, asked: st
     if (users.length > 0) throw inUse(users);
     return row.id;
   });
+  // Of copies that are on their way.
+  context.wake("template-spreader");
   await removeDeletedTemplates(context, { only: id }).catch((error: unknown) => {
     context.log.warn({ err: error }, "a host did not confirm the end of a template");
   });

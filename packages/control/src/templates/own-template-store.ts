@@ -51,10 +51,23 @@ export async function setTag(
   await sql`update templates set version = version + 1 where id = ${templateId}`.execute(db);
 }
 
-export async function noteTemplateOnHost(db: Queries, templateId: string, hostId: string): Promise<void> {
+export interface TemplatePlace {
+  readonly templateId: string;
+  readonly hostId: string;
+  /** Names of sizes that are frozen there, or are being frozen. */
+  readonly sizes: readonly string[];
+}
+
+export async function noteTemplateOnHost(
+  db: Queries,
+  { templateId, hostId, sizes }: TemplatePlace,
+): Promise<void> {
   await sql`
-    insert into template_hosts (template_id, host_id) values (${templateId}, ${hostId})
-    on conflict do nothing`.execute(db);
+    insert into template_hosts (template_id, host_id, sizes) values (${templateId}, ${hostId}, ${[...sizes]}::text[])
+    on conflict (template_id, host_id) do update set
+      sizes = (select coalesce(array_agg(distinct size), '{}') from unnest(template_hosts.sizes || excluded.sizes) size)`.execute(
+    db,
+  );
 }
 
 /** The memory of this size is kept from now on. False where it was before. */
@@ -83,6 +96,13 @@ export async function templateById(
     select ${columns} from templates t where id = ${id} and org_id = ${orgId} and status = 'ready'`.execute(
     db,
   );
+  return rows[0];
+}
+
+/** Of whatever organization. */
+export async function readyTemplate(db: Queries, id: string): Promise<OwnTemplateRow | undefined> {
+  const { rows } = await sql<OwnTemplateRow>`
+    select ${columns} from templates t where id = ${id} and status = 'ready'`.execute(db);
   return rows[0];
 }
 
@@ -122,11 +142,12 @@ export async function templatesOfIds(
   return rows;
 }
 
-export async function hostsOfTemplate(db: Queries, id: string): Promise<string[]> {
-  const { rows } = await sql<{ host_id: string }>`
-    select host_id from template_hosts join hosts on hosts.id = host_id
+/** Hosts that have it, each with the names of the sizes that are frozen there. */
+export async function hostsOfTemplate(db: Queries, id: string): Promise<Map<string, readonly string[]>> {
+  const { rows } = await sql<{ host_id: string; sizes: string[] }>`
+    select host_id, sizes from template_hosts join hosts on hosts.id = host_id
     where template_id = ${id} and removed_at is null order by host_id`.execute(db);
-  return rows.map(({ host_id }) => host_id);
+  return new Map(rows.map(({ host_id, sizes }) => [host_id, sizes]));
 }
 
 /** Until the transaction ends it is not deleted. False where it has been. */
@@ -187,7 +208,8 @@ export async function finishDeletingTemplates(db: Queries): Promise<void> {
   await sql`
     update templates t set status = 'deleted', version = version + 1,
       image = '{"layers": [], "disk_gib": 0}', config = '{"env": {}, "user": null, "workdir": null}'
-    where status = 'deleting' and not exists (select from template_hosts where template_id = t.id)`.execute(
+    where status = 'deleting' and not exists (select from template_hosts where template_id = t.id)
+      and not exists (select from template_copies where template_id = t.id and status = 'copying')`.execute(
     db,
   );
 }

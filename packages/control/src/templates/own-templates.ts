@@ -34,6 +34,7 @@ export {
   holdTemplate,
   hostsOfTemplate,
   noteFrozenSize,
+  noteTemplateOnHost,
   type NewTemplate,
   type OwnTemplateRow,
 } from "./own-template-store.ts";
@@ -69,13 +70,14 @@ export async function publishTemplate(
   template: NewTemplate,
   {
     tag,
-    hostId,
     frozen,
+    hostId,
   }: { readonly tag: string; readonly hostId: string; readonly frozen: readonly Size[] },
 ): Promise<void> {
   await insertTemplate(transaction, template);
   for (const size of frozen) await noteFrozenSize(transaction, template.id, size);
-  await noteTemplateOnHost(transaction, template.id, hostId);
+  const sizes = frozen.map(({ name }) => name);
+  await noteTemplateOnHost(transaction, { templateId: template.id, hostId, sizes });
   const named = { orgId: template.org_id, name: template.name, templateId: template.id };
   for (const one of new Set([tag, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
 }

@@ -140,6 +140,7 @@ export class FakeHost {
     });
     fakes.set(`unix:${this.socketPath}`, this.moves);
     this.savedMoves.listensAt(`unix:${this.socketPath}`);
+    this.templates.listensAt(`unix:${this.socketPath}`);
     server.listen(this.socketPath);
     await once(server, "listening");
     this.#server = server;

@@ -2,16 +2,21 @@
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { DiskImage, SealVm, TemplateImage } from "@skerry/contract/host-api/templates";
+import type { DiskImage, SealVm, SendLayers, TemplateImage } from "@skerry/contract/host-api/templates";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { readBody, sendJson } from "./fake-http.ts";
 
 type Known = Map<string, Vm & { readonly spec: VmSpec }>;
-type Call = "seal" | "put" | "freeze" | "delete";
+type Call = "seal" | "put" | "freeze" | "delete" | "send";
+
+/** By address: a host sends to another one itself. */
+const fakes = new Map<string, FakeTemplates>();
 
 export class FakeTemplates {
   readonly kept = new Map<string, TemplateImage>();
+  /** Digests of those that are here. */
+  readonly layers = new Set<string>();
   /** Template and size. */
   readonly frozen = new Set<string>();
   /** What the host answers instead. */
@@ -24,9 +29,19 @@ export class FakeTemplates {
     this.#vms = vms;
   }
 
+  listensAt(address: string): void {
+    fakes.set(address, this);
+  }
+
+  /** It is here with all its layers. */
+  has(id: string): boolean {
+    return this.kept.get(id)?.image.layers.every(({ digest }) => this.layers.has(digest)) === true;
+  }
+
   /** Undefined: the call is not of a template. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
     const [, room, id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
+    if (room === "layers" && id === "send") return this.#send(request, response);
     if (room === "vms" && part === "seal") return this.#seal(id, request, response);
     if (room !== "templates") return undefined;
     if (request.method === "PUT") return this.#put(id, request, response);
@@ -36,7 +51,7 @@ export class FakeTemplates {
   /** Before a VM starts; throws where it should be made of a template that is not there. */
   starts({ template, build, machine, from }: VmSpec): void {
     const isMadeOfIt = machine?.disk !== "kept" && from === undefined;
-    if (isMadeOfIt && template.startsWith("tpl_") && !this.kept.has(template))
+    if (isMadeOfIt && template.startsWith("tpl_") && !this.has(template))
       throw new SkerryError("unknown_template", "no such template");
     if ((template === "builder") !== (build !== undefined))
       throw new SkerryError("bad_request", "a builder is for builds alone");
@@ -58,6 +73,7 @@ export class FakeTemplates {
     if (build === undefined) throw new SkerryError("bad_request", "it builds nothing");
     const below = build.on.kind === "image" ? build.on.image.layers : [];
     const digest = createHash("sha256").update(seal_id).digest("hex");
+    this.layers.add(digest);
     const image: DiskImage = { layers: [...below, { digest, bytes: 1_000_000 }], disk_gib: build.disk_gib };
     sendJson(response, 200, { image });
   }
@@ -66,14 +82,28 @@ export class FakeTemplates {
     const image = await readBody<TemplateImage>(request);
     await this.#begin("put");
     this.kept.set(id, image);
-    sendJson(response, 200, { missing: [] });
+    sendJson(response, 200, {
+      missing: image.image.layers.filter(({ digest }) => !this.layers.has(digest)),
+    });
   }
 
   async #freeze(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { size } = await readBody<{ size: string }>(request);
     await this.#begin("freeze");
-    if (!this.kept.has(id)) throw new SkerryError("template_not_found", "no such template");
+    if (!this.has(id)) throw new SkerryError("template_not_found", "no such template");
     this.frozen.add(`${id} ${size}`);
+    response.writeHead(204).end();
+  }
+
+  async #send(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { template, address, ticket, layers } = await readBody<SendLayers>(request);
+    await this.#begin("send");
+    const target = fakes.get(address);
+    if (target?.kept.get(template)?.ticket !== ticket) throw new SkerryError("move_failed", "no ticket");
+    for (const digest of layers) {
+      if (!this.layers.has(digest)) throw new SkerryError("layer_missing", "no such layer");
+      target.layers.add(digest);
+    }
     response.writeHead(204).end();
   }
 

@@ -8,6 +8,7 @@ import {
 } from "@skerry/contract/host-api/templates";
 import type { Host } from "../host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
+import { leftBy } from "./left-by.ts";
 import { ticketOf } from "./moves.ts";
 
 export function registerTemplates(server: HostServer, { seals, templates }: Host): void {
@@ -36,7 +37,7 @@ export function registerTemplates(server: HostServer, { seals, templates }: Host
   });
 
   server.post("/layers/send", { schema: { body: SendLayers } }, async (request, reply) => {
-    await templates.send(request.body);
+    await templates.send(request.body, leftBy(reply.raw));
     return reply.status(204).send();
   });
 

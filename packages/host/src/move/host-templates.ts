@@ -2,7 +2,12 @@
 
 import { Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
-import type { SendLayers, TemplateImage, TemplatePut } from "@skerry/contract/host-api/templates";
+import {
+  SEND_LAYERS_WITHIN_MS,
+  type SendLayers,
+  type TemplateImage,
+  type TemplatePut,
+} from "@skerry/contract/host-api/templates";
 import { findSize } from "@skerry/contract/sizes";
 import type { Layers } from "../vm/disk/layers.ts";
 import type { Peers } from "./peers.ts";
@@ -56,15 +61,17 @@ export class HostTemplates {
     if (below !== undefined) await library.removeOwn(id, below);
   }
 
-  /** Resolves when the other host has all of them. */
-  async send({ template, address, ticket, layers: digests }: SendLayers): Promise<void> {
+  /** Resolves when the other host has all of them. Ends when its caller leaves. */
+  async send({ template, address, ticket, layers: digests }: SendLayers, left: AbortSignal): Promise<void> {
     const { layers, library, peers } = this.#options;
+    const stop = AbortSignal.any([left, AbortSignal.timeout(SEND_LAYERS_WITHIN_MS)]);
     const to = { address, path: `/templates/${template}`, ticket };
     for (const digest of digests) {
+      stop.throwIfAborted();
       const file = await layers.find(digest, await library.images());
       if (file === undefined)
         throw new SkerryError("layer_missing", "The layer is not on this host.", { context: { digest } });
-      await peers.sendLayer(to, digest, Readable.from(layers.read(file)), new AbortController().signal);
+      await peers.sendLayer(to, digest, Readable.from(layers.read(file)), stop);
     }
   }
 

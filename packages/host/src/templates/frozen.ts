@@ -9,11 +9,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmod, chown, mkdir, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { TARGET_GIB } from "@skerry/contract/host-api/templates";
+import { FREEZE_WITHIN_MS, TARGET_GIB } from "@skerry/contract/host-api/templates";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Size } from "@skerry/contract/sizes";
 import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
+import { withDeadline } from "../guest/patience.ts";
 import { NO_EGRESS } from "../network/egress-loader.ts";
 import { runProgram } from "../run.ts";
 import type { BackingFiles } from "../vm/disk/backing-files.ts";
@@ -65,6 +66,8 @@ const FORMAT = 2;
 const QEMU_IMG_DEADLINE_MS = 30_000;
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
+/** Of the time for the whole, what the boot and the writing leave. */
+const PREPARE_WITHIN_MS = FREEZE_WITHIN_MS - 240_000;
 /** For what the boot, the warm-up and the state write. How much that is shows only when it is written; for more there is the host's reserve. */
 const DISK_ALLOWANCE_BYTES = 256 * MIB;
 
@@ -268,7 +271,9 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     step = "warm-up";
     for (const command of description.warm_up) await runCommand(channel, command, templateWarmUpMs);
     step = "start";
-    await options.prepare?.(channel);
+    // The guest is a user's, and could answer each question just in time.
+    if (options.prepare !== undefined)
+      await withDeadline(channel, PREPARE_WITHIN_MS, options.prepare(channel));
     // The channel stays open: a clone then wakes with the host connected, as it was frozen.
     step = "freeze";
     const uid = uidOf(resources, resources.slots.slot(record.slot));

@@ -2,7 +2,7 @@
 
 import type { Generated } from "kysely";
 import type { DiskImage, TemplateImage } from "@skerry/contract/host-api/templates";
-import type { Json, MaybeTime } from "./columns.ts";
+import type { Json, MaybeTime, Time } from "./columns.ts";
 
 /** What holds for the VMs of a template beside its files. */
 export type TemplateConfig = Pick<TemplateImage, "env" | "user" | "workdir" | "start">;
@@ -33,6 +33,20 @@ export interface TemplateTables {
   template_hosts: {
     template_id: string;
     host_id: string;
+    /** That are frozen there, as far as is known. */
+    sizes: Generated<string[]>;
+  };
+  /** On its way to a host that lacks it. */
+  template_copies: {
+    template_id: string;
+    host_id: string;
+    /** `failed`: nothing of it is there, and until `due_at` no other attempt is made. */
+    status: "copying" | "failed";
+    sizes: string[];
+    ticket: string;
+    attempts: Generated<number>;
+    due_at: Time;
+    reason: string | null;
   };
   /** Sizes whose memory hosts keep, as clones wake from it. */
   template_frozen: {

@@ -9,7 +9,13 @@
 import { chown, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import { TARGET_GIB, type DiskImage, type Sealed, type SealVm } from "@skerry/contract/host-api/templates";
+import {
+  SEAL_WITHIN_MS,
+  TARGET_GIB,
+  type DiskImage,
+  type Sealed,
+  type SealVm,
+} from "@skerry/contract/host-api/templates";
 import type { Layers } from "../disk/layers.ts";
 import { LayerFault } from "../disk/layer-stream.ts";
 import { emptyQcow2 } from "../../templates/frozen.ts";
@@ -75,7 +81,7 @@ export class Seals {
     await cut(live.qmp, { folder: record.folder, uid, index });
     const file = join(record.folder, fileOf(index));
     const maxBytes = fileMibOf(build.disk_gib) * MIB;
-    const content = whileOpen(live.qmp, withinDiskReserve(record.folder, layers.read(file)));
+    const content = whileWorthIt(live.qmp, withinDiskReserve(record.folder, layers.read(file)));
     const layer = await layers.keep(content, maxBytes).catch(tooLarge);
     await this.#change(entry, ({ seals, ...rest }) => ({
       ...rest,
@@ -150,11 +156,16 @@ async function nodesOf(qmp: Qmp): Promise<{ all: Set<string>; inUse: Set<string>
   };
 }
 
-/** Ends with the VM: what is copied is of no use then. */
-async function* whileOpen(qmp: Qmp, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Ends with the VM, since what is copied is of no use then, and with the time that the caller waits. */
+async function* whileWorthIt(qmp: Qmp, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isOpen = true;
   void qmp.closed.then(() => (isOpen = false));
+  const endMs = performance.now() + SEAL_WITHIN_MS;
   for await (const part of content) {
+    if (performance.now() > endMs)
+      throw new SkerryError("guest_timeout", "The target could not be copied in time.", {
+        remediation: "Try again when less is going on on the host, or build less at once.",
+      });
     if (!isOpen) throw new SkerryError("vm_not_running", "The VM ended while its target was sealed.");
     yield part;
   }

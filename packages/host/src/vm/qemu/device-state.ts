@@ -31,7 +31,7 @@ export async function saveState(qmp: Qmp, options: SaveOptions): Promise<void> {
   await qmp.execute("stop");
   await ignoreSharedMemory(qmp);
   await rm(socket, { force: true });
-  const { server, saved } = await receiveInto(socket, part);
+  const { server, saved } = await receiveInto(socket, part, signal);
   try {
     await chown(socket, uid, uid);
     await qmp.execute("migrate", { uri: `unix:state.sock` });
@@ -63,11 +63,15 @@ async function ignoreSharedMemory(qmp: Qmp): Promise<void> {
   });
 }
 
-async function receiveInto(socket: string, file: string): Promise<{ server: Server; saved: Promise<void> }> {
+async function receiveInto(
+  socket: string,
+  file: string,
+  signal: AbortSignal,
+): Promise<{ server: Server; saved: Promise<void> }> {
   const { promise: saved, resolve, reject } = Promise.withResolvers<void>();
   const server = createServer((connection) => {
     server.close();
-    pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
+    pipeline(connection, createWriteStream(file, { mode: 0o600 }), { signal }).then(resolve, reject);
   });
   saved.catch(() => undefined); // the caller that awaits it gets the error
   // Rejects where there is no room for the socket.

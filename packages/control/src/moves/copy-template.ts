@@ -1,0 +1,132 @@
+// One template on its way to a host that lacks it: the host is told of it and says which layers it misses, another host sends those, and what is to be
+// made of it at once is frozen. Every step can be taken again, by the replica that comes after one that died. Only then do `template_hosts` name the host;
+// whatever ends it before has the host remove what it got.
+
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import type { DiskLayer } from "@skerry/contract/host-api/templates";
+import type { Context } from "../context.ts";
+import { isDatabaseOutage } from "../db/database.ts";
+import { LeaseLostError } from "../db/fence.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
+import { peerAddress } from "../hosts/peer-address.ts";
+import {
+  dropCopy,
+  failCopy,
+  finishCopy,
+  finishDeletingTemplates,
+  postponeCopy,
+  readyTemplate,
+  sendersOf,
+  type CopyRow,
+  type OwnTemplateRow,
+} from "../templates/template-copies.ts";
+
+/** Other errors than those of `final` pass, as a rule. */
+const ATTEMPTS_MAX = 6;
+
+/** What another attempt at this host would meet again. */
+const final: ReadonlySet<ErrorCode> = new Set([
+  "bad_request",
+  "disk_full",
+  "guest_failed",
+  "guest_timeout",
+  "no_capacity",
+  "program_missing",
+  "unknown_size",
+  "vm_user_not_found",
+]);
+
+/** Resolves when the template is there, or nothing of it is. Rejects where it can only be carried on later. */
+export async function copyTemplate(context: Context, copy: CopyRow, stop: AbortSignal): Promise<void> {
+  const address = await hostAddress(context.db, copy.host_id);
+  if (address === undefined) return dropCopy(context.db, copy);
+  const target = context.hosts.client(address);
+  const template = await readyTemplate(context.db, copy.template_id);
+  if (template === undefined) return withdraw(context, copy, target);
+  try {
+    await bring(context, { copy, template, target, stop });
+  } catch (error) {
+    if (stop.aborted || error instanceof LeaseLostError || isDatabaseOutage(error)) throw error;
+    const isFinal = !(error instanceof SkerryError) || final.has(error.code);
+    const reason = error instanceof SkerryError ? error.message : "internal error";
+    context.log.warn(
+      { err: error, template_id: copy.template_id, host_id: copy.host_id },
+      "a template did not get to another host",
+    );
+    if (!isFinal && copy.attempts < ATTEMPTS_MAX) return postponeCopy(context.db, copy, reason);
+    await target.templates.delete(copy.template_id, stop);
+    return failCopy(context.db, copy, reason);
+  }
+  const isWanted = await context.db.transaction().execute((transaction) => finishCopy(transaction, copy));
+  if (!isWanted) return withdraw(context, copy, target);
+  context.log.info({ template_id: copy.template_id, host_id: copy.host_id }, "a template is on another host");
+}
+
+/** The row is the last to go: where the host does not answer, it is asked again. */
+async function withdraw(context: Context, copy: CopyRow, target: HostClient): Promise<void> {
+  await target.templates.delete(copy.template_id);
+  await dropCopy(context.db, copy);
+  await finishDeletingTemplates(context.db);
+}
+
+interface Bringing {
+  readonly copy: CopyRow;
+  readonly template: OwnTemplateRow;
+  readonly target: HostClient;
+  readonly stop: AbortSignal;
+}
+
+async function bring(context: Context, bringing: Bringing): Promise<void> {
+  const { copy, target, stop } = bringing;
+  const missing = await put(bringing);
+  if (missing.length > 0) {
+    await send(context, bringing, missing);
+    if ((await put(bringing)).length > 0)
+      throw new SkerryError("layer_missing", "Layers that were sent have not come.");
+  }
+  for (const size of copy.sizes) await target.templates.freeze(copy.template_id, size, stop);
+}
+
+async function put({ copy, template, target, stop }: Bringing): Promise<readonly DiskLayer[]> {
+  const { image, config } = template;
+  const { missing } = await target.templates.put(
+    copy.template_id,
+    { image, ...config, ticket: copy.ticket },
+    stop,
+  );
+  return missing;
+}
+
+/** By the first host that can. */
+async function send(
+  context: Context,
+  { copy, stop }: Bringing,
+  missing: readonly DiskLayer[],
+): Promise<void> {
+  const { template_id: template, host_id: hostId, ticket } = copy;
+  const layers = missing.map(({ digest }) => digest);
+  let error: unknown = new SkerryError("host_unavailable", "No host that has the template is in reach.");
+  for (const from of await sendersOf(context.db, template)) {
+    const [sender, address] = await Promise.all([
+      hostAddress(context.db, from),
+      peerAddress(context.db, from, hostId),
+    ]);
+    if (sender === undefined) continue;
+    if (address === undefined) {
+      error = new SkerryError(
+        "host_unreachable",
+        "The hosts cannot reach each other; `SKERRY_HOST_LISTEN` lets the host beside control be reached.",
+      );
+      continue;
+    }
+    try {
+      await context.hosts.client(sender).templates.send({ template, address, ticket, layers }, stop);
+      return;
+    } catch (cause) {
+      if (stop.aborted) throw cause;
+      error = cause;
+    }
+  }
+  throw error;
+}
