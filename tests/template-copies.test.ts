@@ -71,14 +71,14 @@ test(
       stdout: "kept\ntest\n/srv\ntest\n",
     });
     // It boots from its disk on a host that has not built its template.
-    await machine.execute("echo kept > kept");
-    await machine.stop();
-    await machine.start();
-    expect(await machine.execute("cat kept; pwd; echo $MODE")).toMatchObject({
+    await machines.execute(machine, "echo kept > kept");
+    await machines.stop(machine);
+    expect((await machines.start(machine)).host_id).not.toBe(from);
+    expect(await machines.execute(machine, "cat kept; pwd; echo $MODE")).toMatchObject({
       stdout: "kept\n/srv\ntest\n",
     });
-    expect((await platform.client.machines.get(machine.id)).info.host_id).not.toBe(from);
-    for (const one of [before, after, machine]) await one.destroy();
+    await machines.destroy(machine);
+    for (const one of [before, after]) await one.destroy();
     await platform.client.templates.delete("web");
     await until("both hosts take VMs again", async () => {
       await platform.client.hosts.activate(from);
