@@ -4,6 +4,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import type { Build } from "@skerry/contract/builds/build";
+import { builtTemplate } from "../../control/tests/support/builds.ts";
 import { playLoginShell } from "../../control/tests/support/fake-login-shell.ts";
 import { eventually, useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
@@ -14,6 +16,7 @@ const dashboard = useDashboard(world);
 const SCRIPT = `"><img src=x onerror=document.body.id='hacked'>`;
 let sandbox: string;
 let machine: string;
+let build: Build;
 
 beforeAll(async () => {
   const { host } = world;
@@ -30,10 +33,13 @@ beforeAll(async () => {
   host.console.print(machine, `${SCRIPT}\n\x1b]0;hacked\x07\x1b[2Jend of the log\n`);
   await world.call("POST", `/v1/sandboxes/${sandbox}/snapshots`, { body: { name: SCRIPT } });
   await world.call("POST", "/v1/auth/tokens", { body: { name: SCRIPT } });
+  build = await builtTemplate(world, { name: "web", steps: [{ run: SCRIPT }] });
   // What the API would not take, as a defect of it might.
   await world.db.updateTable("hosts").set({ name: SCRIPT }).execute();
   await world.db.updateTable("organizations").set({ name: SCRIPT }).execute();
   await world.db.updateTable("users").set({ name: SCRIPT }).execute();
+  await world.db.updateTable("templates").set({ name: SCRIPT }).execute();
+  await world.db.updateTable("template_tags").set({ tag: SCRIPT }).where("tag", "=", "latest").execute();
   await world.db.updateTable("vm_events").set({ reason: SCRIPT }).execute();
   await world.db.updateTable("sandboxes").set({ reason: SCRIPT }).execute();
 });
@@ -53,6 +59,11 @@ test("script in whatever a person or a guest chooses is text, on every page", as
     ["/machines", SCRIPT],
     ["/snapshots", SCRIPT],
     ["/hosts", SCRIPT],
+    ["/templates", SCRIPT],
+    [`/templates/${build.template_id}`, SCRIPT],
+    ["/builds", "web:latest"],
+    [`/builds/${build.id}`, SCRIPT],
+    [`/builds/${build.id}?step=${encodeURIComponent(SCRIPT)}`, "Log of step"],
     ["/audit", "sandbox.create"],
     ["/organization", SCRIPT],
     [`/sandboxes/${sandbox}`, `note=${SCRIPT}`],
@@ -71,11 +82,13 @@ test("script in whatever a person or a guest chooses is text, on every page", as
   }
 });
 
-test("script that a command prints, or a file holds, is text", async () => {
+test("script that a command or a build prints, or a file holds, is text", async () => {
   const { page } = dashboard;
+  await dashboard.logIn(world.token, `/builds/${build.id}`);
+  await page.getByLabel("Log", { exact: true }).getByText(`  1  ${SCRIPT}`).waitFor();
   const at = `/root/${world.host.fileName}`;
   world.host.files.set(at, { size: SCRIPT.length, sha256: "", mode: 0o644, content: Buffer.from(SCRIPT) });
-  await dashboard.logIn(world.token, `/sandboxes/${sandbox}/files`);
+  await page.goto(`${dashboard.url}/ui/sandboxes/${sandbox}/files`);
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByLabel(at).getByText(SCRIPT).waitFor();
   await page.getByRole("link", { name: "Terminal" }).click();

@@ -3,10 +3,11 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { builtTemplate, newBuild } from "../../control/tests/support/builds.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { nameOf } from "../src/ui/text.ts";
 import { useDashboard } from "./support/browser.ts";
-import { useCopied } from "./support/copied.ts";
+import { inTurn, three, useCopied } from "./support/copied.ts";
 
 const world = useWorld();
 const dashboard = useDashboard(world);
@@ -73,4 +74,24 @@ test("and to a port and to files", async () => {
     world.call("PUT", `/v1/sandboxes/${sandbox}/files/root/it's%20a%20file`, { body: "content" });
   await page.getByRole("button", { name: "Remove it's a file" }).click();
   await copied.tryButton("Remove it's a file: yes", "file rm", put);
+});
+
+test("and to a build and a template", async () => {
+  const { page, url } = dashboard;
+  const built = await three(async (nth) =>
+    String((await builtTemplate(world, { tag: `${nth}` })).template_id),
+  );
+  const [build] = (await world.call<{ items: readonly { id: string }[] }>("GET", "/v1/builds")).body.items;
+  await dashboard.logIn(world.token, `/builds/${build?.id}`);
+  await copied.tryButton("Try again", "build retry");
+  await copied.tryAll([await copied.menuOf("build logs"), await copied.menuOf("build show")]);
+  const { id } = await newBuild(world);
+  await page.goto(`${url}/ui/builds/${id}`);
+  await page.getByRole("button", { name: "Cancel the build" }).click();
+  await copied.tryAll([await copied.asked("build cancel")]);
+  await page.goto(`${url}/ui/templates/${built[0]}`);
+  await page.getByLabel("New tag").fill("stable");
+  await copied.tryAll([await copied.menuOf("template show"), await copied.menuOf("template tag")]);
+  await page.getByRole("button", { name: "Delete" }).click();
+  await copied.tryAll([await copied.asked("template delete")], inTurn(built));
 });

@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
-import { useCopied } from "./support/copied.ts";
+import { inTurn, three, useCopied } from "./support/copied.ts";
 
 const world = useWorld();
 const dashboard = useDashboard(world);
@@ -34,6 +34,8 @@ test("every list can be asked for elsewhere, with its filters", async () => {
     "/machines?q=web",
     "/snapshots",
     "/templates",
+    "/builds",
+    "/builds?name=web&status=failed",
     "/hosts",
     "/services",
     "/audit",
@@ -96,14 +98,6 @@ test("every form can be sent elsewhere, as it was filled in", async () => {
     Array.from({ length: 3 }, () => ["sandboxes:read", "machines:read"]),
   );
 });
-
-/** Three that can each be ended once. */
-async function three(make: (nth: number) => Promise<string>): Promise<readonly string[]> {
-  return [await make(0), await make(1), await make(2)];
-}
-
-const inTurn = (ids: readonly string[]) => (text: string, nth: number) =>
-  text.replaceAll(ids[0] ?? "", ids[nth] ?? "");
 
 test("what is asked before it is done can be done elsewhere: rolling back, destroying", async () => {
   const { page } = dashboard;

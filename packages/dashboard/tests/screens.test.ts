@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { builtTemplate } from "../../control/tests/support/builds.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
 
@@ -20,6 +21,7 @@ beforeAll(async () => {
     body: { template: "base", name: "web-2" },
   });
   machine = made.body.id;
+  await builtTemplate(world, { tag: "42" });
 });
 
 afterEach(async () => {
@@ -52,6 +54,7 @@ const screens = [
   ["Machines", "/machines", "web-2"],
   ["Snapshots", "/snapshots", "before"],
   ["Templates", "/templates", "base"],
+  ["Builds", "/builds", "web:42"],
   ["Hosts", "/hosts", "Memory promised"],
   ["Background services", "/services", "sandbox-reaper"],
   ["Audit log", "/audit", "sandbox.create"],

@@ -3,6 +3,8 @@
 
 import { beforeAll, expect, test } from "vitest";
 import { sampled } from "../../../tests/support/sampling.ts";
+import type { Build } from "@skerry/contract/builds/build";
+import { activateBuilder, builtTemplate, newBuild } from "../../control/tests/support/builds.ts";
 import { playLoginShell } from "../../control/tests/support/fake-login-shell.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
@@ -12,6 +14,7 @@ const world = useWorld();
 const dashboard = useDashboard(world);
 let sandbox: string;
 let machine: string;
+let build: Build;
 
 beforeAll(async () => {
   const { host } = world;
@@ -27,6 +30,15 @@ beforeAll(async () => {
   ({ id: machine } = await world.createMachine({ name: "web-2", command: "python3 -m http.server" }));
   host.console.print(machine, "Serving HTTP on 0.0.0.0 port 8000\n");
   await world.call("POST", `/v1/sandboxes/${sandbox}/snapshots`, { body: { name: "before the crawl" } });
+  build = await builtTemplate(world, { tag: "42", steps: [{ run: "make install" }, { run: "make check" }] });
+  await newBuild(world, { name: "docs", steps: [{ run: "make" }, { run: "fail 2" }] });
+  await activateBuilder(world);
+  const times = {
+    started_at: new Date("2029-01-01T10:00:00Z"),
+    finished_at: new Date("2029-01-01T10:00:42Z"),
+  };
+  await world.db.updateTable("builds").set(times).execute();
+  await world.db.updateTable("build_steps").set(times).where("started_at", "is not", null).execute();
   await world.call("POST", "/v1/auth/tokens", { body: { name: "ci", scopes: ["sandboxes:read"] } });
 });
 
@@ -45,6 +57,10 @@ const screens = (): readonly Screen[] => [
   { name: "terminal", path: `/sandboxes/${sandbox}/terminal`, shows: "guest$" },
   { name: "egress", path: `/sandboxes/${sandbox}/egress`, shows: "Policy in force" },
   { name: "machine", path: `/machines/${machine}`, shows: "Serving HTTP" },
+  { name: "templates", path: "/templates", shows: "web:42" },
+  { name: "template", path: `/templates/${build.template_id}`, shows: "Nothing." },
+  { name: "builds", path: "/builds", shows: "exited with 2" },
+  { name: "build", path: `/builds/${build.id}`, shows: "make check" },
   { name: "hosts", path: "/hosts", shows: "Memory promised" },
   { name: "services", path: "/services", shows: "sandbox-reaper" },
   { name: "audit", path: "/audit", shows: "sandbox.create" },

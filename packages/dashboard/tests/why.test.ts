@@ -11,11 +11,15 @@ import { exampleOf } from "@skerry/contract/named";
 import { BackgroundService } from "@skerry/contract/platform/background-service";
 import { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { sandboxStatuses } from "@skerry/contract/sandboxes/sandbox-status";
+import { Build } from "@skerry/contract/builds/build";
+import { buildStatuses } from "@skerry/contract/builds/build-status";
+import { Template } from "@skerry/contract/templates/template";
 import { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import { snapshotStatuses } from "@skerry/contract/snapshots/snapshot-status";
 import { VmEvent } from "@skerry/contract/vms/events";
 import type { Because } from "../src/why/because.ts";
 import { serviceCondition } from "../src/why/service-condition.ts";
+import { whyBuild, whyTemplate } from "../src/why/why-build.ts";
 import { whyHost, type HostFacts } from "../src/why/why-host.ts";
 import { whyMachine, type MachineFacts } from "../src/why/why-machine.ts";
 import { whyMove } from "../src/why/why-move.ts";
@@ -43,6 +47,21 @@ const machine = {
   restart_at: null,
 };
 const service = exampleOf(BackgroundService);
+const template = exampleOf(Template);
+const version: Template = { ...template, tags: ["42"], build_id: exampleOf(Build).id, created_at: at(60) };
+const build: Build = { ...exampleOf(Build), created_at: at(60), started_at: at(50) };
+const ended: Build = {
+  ...build,
+  finished_at: at(9),
+  steps: build.steps.map((step) => ({ ...step, status: "failed", finished_at: at(10) })),
+  error: {
+    code: "build_step_failed",
+    message: "The step exited with 1",
+    step: 0,
+    exit_code: 1,
+    last_lines: [],
+  },
+};
 
 /** Every status, with nothing known beside it and with much. */
 const answers: readonly (readonly [string, Because])[] = [nothing, much].flatMap((facts, index) => {
@@ -60,6 +79,16 @@ const answers: readonly (readonly [string, Because])[] = [nothing, much].flatMap
     ),
     ...snapshotStatuses.map((status) =>
       of("snapshot", status, whySnapshot({ ...exampleOf(Snapshot), status, reason }, facts)),
+    ),
+    ...buildStatuses.map((status) =>
+      of("build", status, whyBuild(index === 0 ? { ...build, status } : { ...ended, status }, facts)),
+    ),
+    ...(["ready", "on_demand", "building", "failed"] as const).map((status) =>
+      of(
+        "template",
+        status,
+        whyTemplate(index === 0 ? { ...template, status } : { ...version, status }, facts),
+      ),
     ),
     ...hostStatuses.map((status) =>
       of("host", status, whyHost({ ...host, status }, { ...facts, hosts: [host], leaving: [] })),
@@ -190,4 +219,12 @@ test.each([
 test("a service that never ran says so", () => {
   const one: BackgroundService = { ...service, due_at: null, last_run: null };
   expect(whyService(one, { ...common, services: [one] }).text).toContain("has not run yet");
+});
+
+test("a build that failed names its step, and leads to what that printed", () => {
+  const { text, leads } = whyBuild({ ...ended, status: "failed" }, common);
+  expect(text).toBe(
+    "The step exited with 1. It was step 1 of 1, 10 s ago: RUN apt-get update && apt-get install -y nginx.",
+  );
+  expect(leads).toEqual([{ label: "The log of step 1", to: `/builds/${build.id}?step=1` }]);
 });

@@ -7,7 +7,11 @@ import { exampleIds } from "../example-ids.ts";
 import { Duration, Env, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { pageOf, PageQuery } from "../page.ts";
-import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "../templates/template-name.ts";
+import {
+  TEMPLATE_NAME_PATTERN,
+  TEMPLATE_TAG_MAX_CHARS,
+  TEMPLATE_TAG_PATTERN,
+} from "../templates/template-name.ts";
 import { Egress, EgressDenial, EgressRequest } from "../vms/egress.ts";
 import { buildStatuses, buildStepStatuses } from "./build-status.ts";
 
@@ -18,7 +22,7 @@ const BUILD_STEPS_MAX = 100;
 
 const Path = Type.String({ minLength: 1, maxLength: 4_095 });
 const Name = Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN });
-const Tag = Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN });
+const Tag = Type.String({ maxLength: TEMPLATE_TAG_MAX_CHARS, pattern: TEMPLATE_TAG_PATTERN });
 const User = Type.String({ minLength: 1, maxLength: 100 });
 
 /** Exactly one of these. */

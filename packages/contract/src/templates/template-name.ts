@@ -2,6 +2,7 @@
 
 export const TEMPLATE_NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 export const TEMPLATE_TAG_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$";
+export const TEMPLATE_TAG_MAX_CHARS = 128;
 
 /** Of one version of a template. */
 export const TAGS_MAX = 100;

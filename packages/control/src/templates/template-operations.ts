@@ -4,6 +4,7 @@ import { Template, TemplateList, TemplateTagRequest } from "@skerry/contract/tem
 import {
   TAGS_MAX,
   TEMPLATE_NAME_PATTERN,
+  TEMPLATE_TAG_MAX_CHARS,
   TEMPLATE_TAG_PATTERN,
 } from "@skerry/contract/templates/template-name";
 import type { Access, Operations } from "../api/operation.ts";
@@ -75,7 +76,7 @@ export const templateOperations = {
     description: `Has a tag of a name mean another version of that name. What runs already stays what it is. A version has at most ${TAGS_MAX} tags.`,
     params: Type.Object({
       template: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
-      tag: Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN }),
+      tag: Type.String({ maxLength: TEMPLATE_TAG_MAX_CHARS, pattern: TEMPLATE_TAG_PATTERN }),
     }),
     body: TemplateTagRequest,
     answers: { 200: Template },

@@ -6,6 +6,7 @@ import { Action } from "../ui/action.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
+import { printable } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
@@ -53,16 +54,10 @@ function Console({ id }: { readonly id: string }) {
   return (
     <Panel title="Console">
       <pre class="log" tabIndex={0} aria-label="Console">
-        {value.length === 0 ? "Nothing was printed yet." : value.map(readable).join("\n")}
+        {value.length === 0 ? "Nothing was printed yet." : value.map(printable).join("\n")}
       </pre>
     </Panel>
   );
-}
-
-/** Without what would colour a terminal or move its cursor. */
-function readable(line: string): string {
-  // eslint-disable-next-line no-control-regex
-  return line.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, "").replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "");
 }
 
 function Restarts({ id }: { readonly id: string }) {

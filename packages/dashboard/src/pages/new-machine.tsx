@@ -1,8 +1,8 @@
 import { schema } from "openapi:MachineCreateRequest";
 import { skerry } from "../api.ts";
-import { go } from "../router.ts";
+import { go, query } from "../router.ts";
 import { CreateForm } from "../ui/create-form.tsx";
-import { useVmChoices } from "../vm/use-vm-choices.ts";
+import { DEFAULT_TEMPLATE, useVmChoices } from "../vm/use-vm-choices.ts";
 
 export function View() {
   return (
@@ -10,7 +10,7 @@ export function View() {
       title="New machine"
       schema={schema}
       labels={{ template: "Template", name: "Name", size: "Size", command: "Command" }}
-      initial={{ template: "base" }}
+      initial={{ template: query.value.get("template") ?? DEFAULT_TEMPLATE }}
       choices={useVmChoices()}
       path="/v1/machines"
       command="skerry machine create"

@@ -1,8 +1,8 @@
 import { schema } from "openapi:SandboxCreateRequest";
 import { skerry } from "../api.ts";
-import { go } from "../router.ts";
+import { go, query } from "../router.ts";
 import { CreateForm } from "../ui/create-form.tsx";
-import { useVmChoices } from "../vm/use-vm-choices.ts";
+import { DEFAULT_TEMPLATE, useVmChoices } from "../vm/use-vm-choices.ts";
 
 export function View() {
   return (
@@ -10,7 +10,7 @@ export function View() {
       title="New sandbox"
       schema={schema}
       labels={{ template: "Template", name: "Name", size: "Size", mode: "Mode", timeout: "Timeout" }}
-      initial={{ template: "base", mode: "ephemeral" }}
+      initial={{ template: query.value.get("template") ?? DEFAULT_TEMPLATE, mode: "ephemeral" }}
       choices={useVmChoices()}
       path="/v1/sandboxes"
       command="skerry sandbox create"

@@ -1,11 +1,27 @@
+import type { Template } from "@skerry/sdk";
 import { skerry } from "../api.ts";
-import { useLoaded } from "../live/use-loaded.ts";
-import { href } from "../router.ts";
-import { call, CopyAs } from "../ui/copy-as.tsx";
-import { Failure } from "../ui/failure.tsx";
-import { Loading, Page } from "../ui/page.tsx";
-import { Facts, Panel } from "../ui/panel.tsx";
+import { useList } from "../live/use-list.ts";
+import { query } from "../router.ts";
+import { versionName } from "../templates/version-name.ts";
+import { call } from "../ui/copy-as.tsx";
+import { Filter, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
+import { bytesText } from "../ui/text.ts";
+import { When } from "../ui/when.tsx";
+
+const columns = [
+  { name: "Name", width: "minmax(8rem, 2fr)", cell: versionName },
+  { name: "Status", width: "8rem", cell: ({ status }: Template) => <StatusMark status={status} /> },
+  { name: "Tags", width: "minmax(8rem, 2fr)", cell: ({ tags }: Template) => tags.join(", ") },
+  { name: "Disk", width: "5rem", cell: ({ disk_gib: disk }: Template) => `${disk} GiB` },
+  {
+    name: "Files",
+    width: "6rem",
+    cell: ({ bytes }: Template) => (bytes === null ? "built in" : bytesText(bytes)),
+  },
+  { name: "Made", width: "7rem", cell: ({ created_at: at }: Template) => <When at={at} /> },
+  { name: "Description", width: "minmax(8rem, 3fr)", cell: ({ description }: Template) => description },
+];
 
 const request = {
   method: "GET",
@@ -15,25 +31,30 @@ const request = {
 } as const;
 
 export function View() {
-  const { value, error, reload } = useLoaded("templates", (signal) => skerry.templates.list({ signal }));
+  const name = query.value.get("name") ?? "";
+  const takes = (template: Template) => template.name.startsWith(name);
+  const list = useList({
+    kind: "template",
+    key: name,
+    takes,
+    load: async (_cursor, signal) => ({
+      items: (await skerry.templates.list({ signal })).filter(takes),
+      next_cursor: null,
+    }),
+  });
   return (
-    <Page title="Templates" name="Templates" actions={<CopyAs request={request} />}>
-      {error !== undefined && <Failure error={error} retry={reload} />}
-      {value === undefined && error === undefined && <Loading />}
-      {value?.map(({ id, name, description, disk_gib: disk, status }) => (
-        <Panel key={id} title={name} actions={<StatusMark status={status} />}>
-          <p>{description}</p>
-          <Facts
-            facts={[
-              ["Disk", `${disk} GiB`],
-              [
-                "Sandboxes",
-                <a href={href(`/sandboxes?template=${encodeURIComponent(name)}`)}>Those that stand on it</a>,
-              ],
-            ]}
-          />
-        </Panel>
-      ))}
-    </Page>
+    <ListPage
+      title="Templates"
+      list={list}
+      columns={columns}
+      to={({ id }) => `/templates/${id}`}
+      request={request}
+      empty={{
+        what: name === "" ? "There are no templates yet." : "No template passes the filter.",
+        command: "skerry template build . --name web",
+      }}
+    >
+      <Filter name="name" label="Name begins with" />
+    </ListPage>
   );
 }

@@ -9,6 +9,7 @@ export const places = {
   s: ["/sandboxes", "Sandboxes"],
   m: ["/machines", "Machines"],
   t: ["/templates", "Templates"],
+  u: ["/builds", "Builds"],
   n: ["/snapshots", "Snapshots"],
   h: ["/hosts", "Hosts"],
   b: ["/services", "Background services"],

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import { skerry } from "../api.ts";
 import { go } from "../router.ts";
 import { may } from "../session.ts";
+import { versionName } from "../templates/version-name.ts";
 import { Dialog } from "./dialog.tsx";
 import { places } from "./keys.ts";
 import { isPaletteOpen } from "./open-dialogs.ts";
@@ -21,6 +22,8 @@ const pages: readonly Target[] = Object.entries(places).map(([key, [to, name]]) 
   to,
 }));
 const FOUND_MAX = 8;
+/** The newest, among which those are that a name means. */
+const BUILDS_READ = 100;
 const TYPED_MS = 150;
 
 export function Palette() {
@@ -96,9 +99,11 @@ function Choices() {
 async function find(text: string, signal: AbortSignal): Promise<readonly Target[]> {
   if (text === "") return [];
   const query = { q: text, limit: FOUND_MAX } as const;
-  const [sandboxes, machines] = await Promise.all([
+  const [sandboxes, machines, templates, builds] = await Promise.all([
     may("sandboxes:read") ? skerry.sandboxes.page({ ...query, alive: true }, { signal }) : { items: [] },
     may("machines:read") ? skerry.machines.page(query, { signal }) : { items: [] },
+    may("templates:read") ? skerry.templates.list({ signal }) : [],
+    may("templates:read") ? skerry.builds.page({ limit: BUILDS_READ }, { signal }) : { items: [] },
   ]);
   return [
     ...sandboxes.items.map(({ id, info }) => ({
@@ -107,5 +112,23 @@ async function find(text: string, signal: AbortSignal): Promise<readonly Target[
       to: `/sandboxes/${id}`,
     })),
     ...machines.items.map(({ id, name }) => ({ name: name ?? id, hint: "machine", to: `/machines/${id}` })),
+    ...templates
+      .map((one) => ({ id: one.id, name: versionName(one), hint: "template", to: `/templates/${one.id}` }))
+      .filter(begins(text))
+      .slice(0, FOUND_MAX),
+    ...builds.items
+      .map((one) => ({
+        id: one.id,
+        name: `${one.name}:${one.tag}`,
+        hint: `build ${one.status}`,
+        to: `/builds/${one.id}`,
+      }))
+      .filter(begins(text))
+      .slice(0, FOUND_MAX),
   ];
 }
+
+const begins =
+  (text: string) =>
+  ({ id, name }: { readonly id: string; readonly name: string }) =>
+    id.startsWith(text) || name.startsWith(text);

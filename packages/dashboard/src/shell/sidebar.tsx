@@ -17,6 +17,7 @@ const groups: readonly (readonly [string, readonly Entry[]])[] = [
       { to: "/machines", name: "Machines", needs: "machines:read" },
       { to: "/snapshots", name: "Snapshots" },
       { to: "/templates", name: "Templates", needs: "templates:read" },
+      { to: "/builds", name: "Builds", needs: "templates:read" },
     ],
   ],
   [

@@ -99,6 +99,35 @@ export function Filter({ name, label }: { readonly name: string; readonly label:
   );
 }
 
+/** A filter of which the values are known. */
+export function Choice({
+  name,
+  label,
+  options,
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly options: readonly string[];
+}) {
+  return (
+    <label class="filter">
+      <span>{label}</span>
+      <select
+        name={name}
+        value={query.value.get(name) ?? ""}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      >
+        <option value="">all</option>
+        {options.map((option) => (
+          <option key={option} value={option}>
+            {option}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** What of the address is a filter of a list. */
 export function filtersOf(...names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(

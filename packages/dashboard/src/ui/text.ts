@@ -34,6 +34,12 @@ export function shortId(id: string): string {
   return id.length <= 16 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
 }
 
+/** A line that a program has printed, without what would colour a terminal or move its cursor. */
+export function printable(line: string): string {
+  // eslint-disable-next-line no-control-regex
+  return line.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, "").replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "");
+}
+
 /** What a person calls it: its name, else the ends of its id. */
 export function nameOf(resource: { readonly id?: string; readonly name?: string | null }): string {
   return resource.name ?? shortId(resource.id ?? "");

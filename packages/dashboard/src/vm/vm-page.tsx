@@ -3,17 +3,14 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, ComponentType } from "preact";
 import { resources } from "../live/resources.ts";
-import { useLoaded } from "../live/use-loaded.ts";
 import type { Params } from "../pages.ts";
 import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Copy } from "../ui/copy.tsx";
 import { CopyAs } from "../ui/copy-as.tsx";
-import { Failure } from "../ui/failure.tsx";
-import { Loading, Page } from "../ui/page.tsx";
-import { StatusMark } from "../ui/status-mark.tsx";
+import { DetailPage } from "../ui/detail-page.tsx";
 import { Tabs } from "../ui/tabs.tsx";
-import { shortId } from "../ui/text.ts";
+import { nameOf, shortId } from "../ui/text.ts";
 import type { VmKind } from "./vm-kind.ts";
 import { deed, destroyRequest, tabRequest, takeSnapshot } from "./vm-requests.ts";
 import { vmTab, vmTabs, type AnyVm } from "./vm-tabs.tsx";
@@ -35,42 +32,36 @@ export function vmPage<Vm extends AnyVm>(page: VmPage<Vm>): ComponentType<{ read
   const { kind, tabs, Tab, Beside, Actions } = page;
   return function View({ params }) {
     const { id = "", tab = tabs[0]?.toLowerCase() ?? "" } = params;
-    const read = useLoaded(`${kind.noun} ${id}`, (signal) => page.read(id, signal));
-    const vm = read.value?.value ?? undefined;
-    if (vm === undefined)
-      return (
-        <Page title={shortId(id)} name={id}>
-          {read.error === undefined ? <Loading /> : <Failure error={read.error} retry={read.reload} />}
-        </Page>
-      );
-    const name = vm.name ?? shortId(vm.id);
     return (
-      <Page
-        name={name}
-        title={
-          <>
-            <a href={href(kind.path)}>{kind.plural}</a> / {name} <StatusMark status={vm.status} />
-          </>
-        }
-        actions={
+      <DetailPage
+        id={id}
+        read={page.read}
+        list={{ path: kind.path, title: kind.plural }}
+        nameOf={nameOf}
+        actions={(vm) => (
           <CommonActions kind={kind} vm={vm} tab={tab}>
             <Actions of={vm} />
           </CommonActions>
-        }
+        )}
       >
-        <p class="muted">
-          <code>{vm.id}</code> <Copy text={vm.id} label="the id" /> {vm.template} · {vm.size}{" "}
-          <Beside of={vm} />
-        </p>
-        {vm.reason !== null && <p class="reason">{vm.reason}</p>}
-        <Tabs
-          label={`Parts of the ${kind.noun}`}
-          at={`${kind.path}/${vm.id}`}
-          names={[...tabs, ...vmTabs]}
-          chosen={tab}
-        />
-        {vmTab(tab, kind, vm) ?? <Tab name={tab} of={vm} />}
-      </Page>
+        {(vm) => (
+          <>
+            <p class="muted">
+              <code>{vm.id}</code> <Copy text={vm.id} label="the id" />{" "}
+              <a href={href(`/templates/${encodeURIComponent(vm.template)}`)}>{shortId(vm.template)}</a> ·{" "}
+              {vm.size} <Beside of={vm} />
+            </p>
+            {vm.reason !== null && <p class="reason">{vm.reason}</p>}
+            <Tabs
+              label={`Parts of the ${kind.noun}`}
+              at={`${kind.path}/${vm.id}`}
+              names={[...tabs, ...vmTabs]}
+              chosen={tab}
+            />
+            {vmTab(tab, kind, vm) ?? <Tab name={tab} of={vm} />}
+          </>
+        )}
+      </DetailPage>
     );
   };
 }

@@ -2,10 +2,19 @@
 
 import type { Build, Template } from "@skerry/sdk";
 import type { BuildStatus } from "@skerry/contract/builds/build-status";
-import { ago, sentence, since, type Because, type CommonFacts } from "./because.ts";
+import { ago, sentence, since, type Because, type CommonFacts, type Lead } from "./because.ts";
 
 export function whyBuild(build: Build, facts: CommonFacts): Because {
-  return { text: sentences[build.status](build, facts), leads: [] };
+  return { text: sentences[build.status](build, facts), leads: leadsOf(build) };
+}
+
+function leadsOf({ id, error, template_id: template }: Build): readonly Lead[] {
+  if (template !== null) return [{ label: "The version", to: `/templates/${template}` }];
+  const step = error?.step ?? null;
+  const log = { label: "Its log", to: `/builds/${id}` };
+  return step === null
+    ? [log]
+    : [{ label: `The log of step ${step + 1}`, to: `/builds/${id}?step=${step + 1}` }];
 }
 
 const sentences: Readonly<Record<BuildStatus, (build: Build, facts: CommonFacts) => string>> = {
@@ -24,12 +33,35 @@ const sentences: Readonly<Record<BuildStatus, (build: Build, facts: CommonFacts)
   freezing: () => "Its host starts the template once, to keep it as clones wake from it.",
   ready: (build, facts) =>
     `The template is there, since ${ago(build.finished_at ?? build.created_at, facts)}.`,
-  failed: ({ error }) => error?.message ?? "It does not say why.",
-  canceled: (build, facts) => `It was canceled ${ago(build.finished_at ?? build.created_at, facts)}.`,
+  failed: ({ error, steps }, facts) => {
+    if (error === null) return "It does not say why.";
+    const step = error.step === null ? undefined : steps[error.step];
+    const at = step?.finished_at == null ? "" : `, ${ago(step.finished_at, facts)}`;
+    const where =
+      step === undefined
+        ? ""
+        : ` It was step ${(error.step ?? 0) + 1} of ${steps.length}${at}: ${sentence(step.name)}`;
+    return sentence(error.message) + where;
+  },
+  canceled: (build, facts) => {
+    const why = build.error === null ? "" : ` ${sentence(build.error.message)}`;
+    return `It was canceled ${ago(build.finished_at ?? build.created_at, facts)}.${why}`;
+  },
 };
 
-export function whyTemplate({ created_at: at, tags, status }: Template, facts: CommonFacts): Because {
-  const made = at === null ? `It is built in, and ${status}.` : `It was built ${ago(at, facts)}.`;
+const builtIn: Readonly<Record<Template["status"], string>> = {
+  ready: "It is built in, and its image is there.",
+  on_demand: "It is built in, and its image is built when a sandbox or a machine of it is first asked for.",
+  building: "It is built in, and its image is being built on a host.",
+  failed: "It is built in, and its image could not be built: the log of the host says why.",
+};
+
+export function whyTemplate(
+  { created_at: at, tags, status, build_id: build }: Template,
+  facts: CommonFacts,
+): Because {
+  const made = at === null ? builtIn[status] : `It was built ${ago(at, facts)}.`;
   const named = tags.length === 0 ? "" : ` Its tags are ${tags.join(", ")}.`;
-  return { text: made + named, leads: [] };
+  const leads = build === null ? [] : [{ label: "Its build", to: `/builds/${build}` }];
+  return { text: made + named, leads };
 }

@@ -144,6 +144,14 @@ function isOf(pattern: string, path: string): boolean {
   return new RegExp(`^${source}$`).test(path);
 }
 
+/** Three that can each be ended once. */
+export async function three(make: (nth: number) => Promise<string>): Promise<readonly string[]> {
+  return [await make(0), await make(1), await make(2)];
+}
+
+export const inTurn = (ids: readonly string[]) => (text: string, nth: number) =>
+  text.replaceAll(ids[0] ?? "", ids[nth] ?? "");
+
 export function useCopied(world: World, dashboard: Dashboard): Copied {
   const copied = new Copied(world, dashboard);
   beforeAll(async () => {

@@ -1,0 +1,82 @@
+import type { Template } from "@skerry/sdk";
+import { skerry } from "../api.ts";
+import { resources } from "../live/resources.ts";
+import type { Params } from "../pages.ts";
+import { href } from "../router.ts";
+import { Dependents } from "../templates/dependents.tsx";
+import { DeleteTemplate } from "../templates/delete-template.tsx";
+import { Tags } from "../templates/tags.tsx";
+import { versionName } from "../templates/version-name.ts";
+import { call, command, CopyAs } from "../ui/copy-as.tsx";
+import { DetailPage } from "../ui/detail-page.tsx";
+import { Facts, Panel } from "../ui/panel.tsx";
+import { bytesText, shortId } from "../ui/text.ts";
+import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
+
+export function View({ params: { id = "" } }: { readonly params: Params }) {
+  return (
+    <DetailPage
+      id={id}
+      read={async (id, signal) => resources.template.put(await skerry.templates.get(id, { signal }))}
+      list={{ path: "/templates", title: "Templates" }}
+      nameOf={versionName}
+      actions={(template) => <Actions template={template} />}
+    >
+      {(template) => (
+        <>
+          <p>
+            {template.description} <Why kind="template" of={template} />
+          </p>
+          <Details template={template} />
+          {template.build_id !== null && <Tags template={template} />}
+          <Dependents template={template} />
+        </>
+      )}
+    </DetailPage>
+  );
+}
+
+function Actions({ template }: { readonly template: Template }) {
+  const { id, build_id: build } = template;
+  return (
+    <>
+      <CopyAs
+        request={{
+          method: "GET",
+          path: `/v1/templates/${id}`,
+          cli: command("skerry template show", id),
+          typescript: call("templates.get", id),
+        }}
+      />
+      <a class="button primary" href={href(`/sandboxes/new?template=${encodeURIComponent(asked(template))}`)}>
+        New sandbox
+      </a>
+      {build !== null && <DeleteTemplate template={template} />}
+    </>
+  );
+}
+
+/** Built-in ones are asked for by name, versions by id: a tag may come to mean another one. */
+const asked = ({ id, name, build_id: build }: Template): string => (build === null ? name : id);
+
+function Details({ template }: { readonly template: Template }) {
+  const { bytes, frozen_bytes: frozen, build_id: build } = template;
+  return (
+    <Panel title="Details">
+      <Facts
+        facts={[
+          ["Id", <code>{template.id}</code>],
+          ["Disk", `${template.disk_gib} GiB`],
+          ["Files", bytes === null ? null : bytesText(bytes)],
+          ["Frozen memory", frozen === null ? null : bytesText(frozen)],
+          ["User", template.user],
+          ["Working directory", template.workdir],
+          ["Digest", template.digest === null ? null : <code>{template.digest}</code>],
+          ["Build", build === null ? null : <a href={href(`/builds/${build}`)}>{shortId(build)}</a>],
+          ["Made", <When at={template.created_at} />],
+        ]}
+      />
+    </Panel>
+  );
+}
