@@ -1,6 +1,7 @@
 // How each screen looks, compared with how it looked when somebody last approved of it; and on every machine that nothing runs out of a narrow window or
 // lies on something else. `npm test` compares a sample, and `npm run test:full` all of them.
 
+import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { sampled } from "../../../tests/support/sampling.ts";
 import type { Build } from "@skerry/contract/builds/build";
@@ -33,12 +34,11 @@ beforeAll(async () => {
   build = await builtTemplate(world, { tag: "42", steps: [{ run: "make install" }, { run: "make check" }] });
   await newBuild(world, { name: "docs", steps: [{ run: "make" }, { run: "fail 2" }] });
   await activateBuilder(world);
-  const times = {
-    started_at: new Date("2029-01-01T10:00:00Z"),
-    finished_at: new Date("2029-01-01T10:00:42Z"),
-  };
-  await world.db.updateTable("builds").set(times).execute();
-  await world.db.updateTable("build_steps").set(times).where("started_at", "is not", null).execute();
+  await sql`update builds set started_at = '2029-01-01 10:00:00Z', finished_at = '2029-01-01 10:00:42Z'`.execute(
+    world.db,
+  );
+  await sql`update build_steps set started_at = '2029-01-01 10:00:00Z', finished_at = '2029-01-01 10:00:21Z'
+    where started_at is not null`.execute(world.db);
   await world.call("POST", "/v1/auth/tokens", { body: { name: "ci", scopes: ["sandboxes:read"] } });
 });
 
@@ -60,7 +60,7 @@ const screens = (): readonly Screen[] => [
   { name: "templates", path: "/templates", shows: "web:42" },
   { name: "template", path: `/templates/${build.template_id}`, shows: "Nothing." },
   { name: "builds", path: "/builds", shows: "exited with 2" },
-  { name: "build", path: `/builds/${build.id}`, shows: "make check" },
+  { name: "build", path: `/builds/${build.id}?step=1`, shows: "Log of step 1" },
   { name: "hosts", path: "/hosts", shows: "Memory promised" },
   { name: "services", path: "/services", shows: "sandbox-reaper" },
   { name: "audit", path: "/audit", shows: "sandbox.create" },
