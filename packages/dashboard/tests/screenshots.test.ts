@@ -1,11 +1,10 @@
 // How each screen looks, compared with how it looked when somebody last approved of it; and on every machine that nothing runs out of a narrow window or
 // lies on something else. `npm test` compares a sample, and `npm run test:full` all of them.
 
-import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { sampled } from "../../../tests/support/sampling.ts";
 import type { Build } from "@skerry/contract/builds/build";
-import { activateBuilder, builtTemplate, newBuild } from "../../control/tests/support/builds.ts";
+import { activateBuilder, builtTemplate, lastedFor, newBuild } from "../../control/tests/support/builds.ts";
 import { playLoginShell } from "../../control/tests/support/fake-login-shell.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
@@ -34,11 +33,7 @@ beforeAll(async () => {
   build = await builtTemplate(world, { tag: "42", steps: [{ run: "make install" }, { run: "make check" }] });
   await newBuild(world, { name: "docs", steps: [{ run: "make" }, { run: "fail 2" }] });
   await activateBuilder(world);
-  await sql`update builds set started_at = '2029-01-01 10:00:00Z', finished_at = '2029-01-01 10:00:42Z'`.execute(
-    world.db,
-  );
-  await sql`update build_steps set started_at = '2029-01-01 10:00:00Z', finished_at = '2029-01-01 10:00:21Z'
-    where started_at is not null`.execute(world.db);
+  await lastedFor(world, 42);
   await world.call("POST", "/v1/auth/tokens", { body: { name: "ci", scopes: ["sandboxes:read"] } });
 });
 

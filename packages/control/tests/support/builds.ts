@@ -1,5 +1,6 @@
 // Builds in a world, carried out by the service as it is.
 
+import { sql } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
 import { builder } from "../../src/builds/builder.ts";
 import { eventually, type World } from "./world.ts";
@@ -36,4 +37,11 @@ export async function untilBuild(world: World, id: string, status: Build["status
     return build.status === status;
   }, `the build is ${status}`);
   return build;
+}
+
+/** Has each build that has ended, and each step of it that was begun, have taken so many seconds. */
+export async function lastedFor({ db }: World, seconds: number): Promise<void> {
+  const began = sql`finished_at - ${seconds} * interval '1 second'`;
+  await sql`update builds set started_at = ${began} where finished_at is not null`.execute(db);
+  await sql`update build_steps set started_at = ${began} where finished_at is not null`.execute(db);
 }
