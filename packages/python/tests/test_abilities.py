@@ -120,6 +120,7 @@ METHODS = {
     "createTemplate": "templates.begin_build",
     "deleteTemplate": "templates.delete",
     "tagTemplate": "templates.tag",
+    "untagTemplate": "templates.untag",
     "listBuilds": "builds.page",
     "getBuild": "builds.get",
     "getBuildEgress": "builds.egress",

@@ -79,6 +79,11 @@ export class Templates {
     return this.#http.json<Template>(call, options);
   }
 
+  /** Has a tag of a name mean nothing any more. The version that it meant stays. */
+  async untag(name: string, tag: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: "DELETE", path: templateTagPath(name, tag) }, options);
+  }
+
   /** A version, with all its tags. Code `template_in_use` where something that was made of it is there. */
   async delete(nameOrId: string, options: CallOptions = {}): Promise<void> {
     await this.#http.done({ method: "DELETE", path: templatePath(nameOrId) }, options);

@@ -138,6 +138,7 @@ export const auditActions = [
   "template.get",
   "template.list",
   "template.tag",
+  "template.untag",
   "token.create",
   "token.list",
   "token.revoke",

@@ -98,6 +98,13 @@ export const BuildRequest = named(
         description: "It names the new version, and so does `latest`. Default: `latest` alone.",
       }),
     ),
+    more_tags: Type.Optional(
+      Type.Array(Tag, {
+        maxItems: 20,
+        uniqueItems: true,
+        description: "Further tags that name the new version.",
+      }),
+    ),
     from: Type.Optional(
       Type.String({
         maxLength: 200,

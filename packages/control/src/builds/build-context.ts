@@ -1,5 +1,6 @@
 // PUT /v1/builds/{id}/context: a tar archive on its way into the build's microVM. Nothing outside of it looks into the archive, or keeps it.
 
+import { posix } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "@skerry/contract/builds/build";
 import { CONTEXT_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
@@ -25,11 +26,36 @@ interface Upload {
   readonly gone: AbortSignal;
 }
 
+interface PartsUpload {
+  readonly id: string;
+  readonly parts: readonly ContextPart[];
+  readonly gone: AbortSignal;
+}
+
+/** A tar archive, and the folder of the context that it is unpacked in. */
+interface ContextPart {
+  readonly folder: string;
+  readonly content: () => AsyncIterable<Buffer>;
+}
+
 /**
  * Resolves when all of it is unpacked: the steps begin. What was unpacked before it broke off may be sent again. It has as long as the build waits
  * for it. Throws `context_missing` after that, and `too_many_streams` where the build or its organization sends too many at once.
  */
-export async function uploadContext(context: Context, caller: Caller, upload: Upload): Promise<Build> {
+export function uploadContext(
+  context: Context,
+  caller: Caller,
+  { content, ...upload }: Upload,
+): Promise<Build> {
+  return uploadContextParts(context, caller, { ...upload, parts: [{ folder: "", content: () => content }] });
+}
+
+/** The same of several archives. */
+export async function uploadContextParts(
+  context: Context,
+  caller: Caller,
+  upload: PartsUpload,
+): Promise<Build> {
   const { id } = upload;
   const { row } = await getBuild(context, caller, id);
   requireWaiting(row);
@@ -56,17 +82,20 @@ export function contextMissing(): SkerryError {
 async function unpackContext(
   context: Context,
   caller: Caller,
-  { id, content, gone }: Upload,
+  { id, parts, gone }: PartsUpload,
 ): Promise<Build> {
   const { client, vm } = await waitingVm(context, caller, id, gone);
-  const bounded = new BoundedUpload(content, CONTEXT_MAX_BYTES);
-  try {
-    await client.files.makeDirectory(vm, CONTEXT_FOLDER, 0o755, gone);
-    await client.files.unpack(vm, { path: CONTEXT_FOLDER, content: bounded }, gone);
-  } catch (error) {
-    if (bounded.exceeded) throw tooLarge();
-    requireWaiting((await getBuild(context, caller, id)).row);
-    throw error;
+  for (const { folder, content } of parts) {
+    const path = posix.join(CONTEXT_FOLDER, folder);
+    const bounded = new BoundedUpload(content(), CONTEXT_MAX_BYTES);
+    try {
+      await client.files.makeDirectory(vm, path, 0o755, gone);
+      await client.files.unpack(vm, { path, content: bounded }, gone);
+    } catch (error) {
+      if (bounded.exceeded) throw tooLarge();
+      requireWaiting((await getBuild(context, caller, id)).row);
+      throw error;
+    }
   }
   if (!(await noteContext(context.db, id))) requireWaiting((await getBuild(context, caller, id)).row);
   context.wake("builder");

@@ -17,8 +17,14 @@ import { insertBuild, insertSteps, stepsOf } from "./build-store.ts";
 import { buildOf, getBuild } from "./builds.ts";
 import { SkerryError } from "@skerry/contract/errors";
 
-export function buildCreation(context: Context, caller: Caller, request: BuildRequest): Creation<Build> {
-  return { create: (attempt) => createBuild(context, { caller, request }, attempt) };
+/** `id`: that the build gets, where it was given away before. */
+export function buildCreation(
+  context: Context,
+  caller: Caller,
+  request: BuildRequest,
+  id?: string,
+): Creation<Build> {
+  return { create: (attempt) => createBuild(context, { caller, request, id }, attempt) };
 }
 
 /** The same once more. What was sent as its context is not kept, so that has to come again. */
@@ -43,11 +49,12 @@ export function buildRetry(context: Context, caller: Caller, id: string): Creati
 interface NewBuild {
   readonly caller: Caller;
   readonly request: BuildRequest;
+  readonly id?: string | undefined;
 }
 
 async function createBuild(
   context: Context,
-  { caller, request }: NewBuild,
+  { caller, request, id = newId("build") }: NewBuild,
   attempt: Attempt,
 ): Promise<Build> {
   const params = await readBuildParams(context, caller, request);
@@ -62,7 +69,7 @@ async function createBuild(
       orgId: caller.orgId,
       frozen: (params.request.sizes ?? []).map(readSize),
     });
-    const build = await writeBuild(transaction, { caller, params }, found);
+    const build = await writeBuild(transaction, { caller, params, id }, found);
     await attempt.done(transaction, build);
     return build;
   });
@@ -77,11 +84,10 @@ function diskGibOf(plan: BuildPlan, template: Found["template"]): number {
 
 async function writeBuild(
   transaction: Queries,
-  { caller, params }: { readonly caller: Caller; readonly params: BuildParams },
+  { caller, params, id }: { readonly caller: Caller; readonly params: BuildParams; readonly id: string },
   found: Found,
 ): Promise<Build> {
   const { name, tag, request, plan, config, size, timeoutMs, stepTimeoutMs, egress } = params;
-  const id = newId("build");
   const row = await insertBuild(
     transaction,
     {

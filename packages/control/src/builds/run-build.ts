@@ -224,7 +224,11 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
         disk_gib: image.disk_gib,
         bytes: image.layers.reduce((sum, layer) => sum + layer.bytes, 0),
       },
-      { tag: row.tag, hostId: row.host_id, frozen: sizes.map(readSize) },
+      {
+        tags: [row.tag, ...(row.request.more_tags ?? [])],
+        hostId: row.host_id,
+        frozen: sizes.map(readSize),
+      },
     );
     await recordOwnActs(transaction, { service: SERVICE, action: "template.create", resource: "template" }, [
       { id: row.template_id, org_id: row.org_id },

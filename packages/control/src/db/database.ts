@@ -15,6 +15,7 @@ import type { MoveTables } from "./tables/move-tables.ts";
 import type { SnapshotTables } from "./tables/snapshot-tables.ts";
 import type { EventTables } from "./tables/event-tables.ts";
 import type { BuildTables } from "./tables/build-tables.ts";
+import type { E2bTables } from "./tables/e2b-tables.ts";
 import type { TemplateTables } from "./tables/template-tables.ts";
 import type { UsageTables } from "./tables/usage-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
@@ -44,6 +45,7 @@ export interface Tables
     UsageTables,
     TemplateTables,
     BuildTables,
+    E2bTables,
     BackgroundTables {}
 
 export type Database = Kysely<Tables>;

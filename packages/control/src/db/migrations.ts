@@ -39,6 +39,7 @@ import { autoResume } from "./migrations/0034-auto-resume.ts";
 import { denials } from "./migrations/0035-denials.ts";
 import { frozenMemory } from "./migrations/0036-frozen-memory.ts";
 import { templateCopies } from "./migrations/0037-template-copies.ts";
+import { e2bBuilds } from "./migrations/0040-e2b-builds.ts";
 import { buildDenials } from "./migrations/0042-build-denials.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
@@ -84,6 +85,7 @@ const migrations = [
   { number: 35, name: "denials", text: denials },
   { number: 36, name: "frozen-memory", text: frozenMemory },
   { number: 37, name: "template-copies", text: templateCopies },
+  { number: 40, name: "e2b-builds", text: e2bBuilds },
   { number: 42, name: "build-denials", text: buildDenials },
 ] as const;
 

@@ -32,10 +32,15 @@ import {
 import { livingSandbox, readDetail, readList } from "./sandbox-reads.ts";
 import { e2bStates } from "./sandbox-view.ts";
 import { snapshotHandlers } from "./snapshot-handlers.ts";
+import { templateBuildHandlers } from "./template-build-handlers.ts";
+import { sizeOfTemplate, templateProgressHandlers } from "./template-builds.ts";
+import { templateHandlers } from "./template-handlers.ts";
 
 const create: E2bHandler = async (context, request, reply) => {
-  const asked = nativeRequest(readNewSandbox(request.body));
+  const body = readNewSandbox(request.body);
   const caller = callerOf(request);
+  const size = await sizeOfTemplate(context, caller, body.templateID);
+  const asked = { ...nativeRequest(body), ...(size !== undefined && { size }) };
   const timing = new RequestTiming(reply);
   const create = (asked: SandboxCreateRequest) =>
     createIdempotently(
@@ -146,6 +151,9 @@ export const apiHandlers: ApiHandlers = {
   },
   ...historyHandlers,
   ...snapshotHandlers,
+  ...templateHandlers,
+  ...templateBuildHandlers,
+  ...templateProgressHandlers,
 };
 
 /** One that does not run has no time to set: to E2B's clients it is not there. */

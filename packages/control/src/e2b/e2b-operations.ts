@@ -1,8 +1,12 @@
 // The paths of E2B's API and of what its clients call in a sandbox. Each is served by what a native operation does, so it has that one's scope, role,
 // rate class and audit action. Their document is E2B's, so ours leaves them out.
 
+import type { FastifyRequest } from "fastify";
 import { Type } from "typebox";
+import type { Context } from "../context.ts";
 import type { GuardedOperation } from "../api/operation.ts";
+import { buildOperations } from "../builds/build-operations.ts";
+import { templateOperations } from "../templates/template-operations.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
@@ -48,6 +52,8 @@ const { pauseSandbox, resumeSandbox } = sandboxOperations;
 const { getSandboxMetrics, listSandboxEvents, setSandboxEgress } = sandboxVmOperations;
 const { createSnapshot, forkSandbox } = sandboxSnapshotOperations;
 const { listSnapshots, deleteSnapshot } = snapshotOperations;
+const { listTemplates, getTemplate, deleteTemplate, tagTemplate, untagTemplate } = templateOperations;
+const { createTemplate, uploadBuildContext, getBuild, getBuildLog } = buildOperations;
 
 export const e2bOperations = {
   create: api(createSandbox, "POST", "/sandboxes"),
@@ -70,7 +76,23 @@ export const e2bOperations = {
   createSnapshot: api(createSnapshot, "POST", "/sandboxes/:id/snapshots"),
   fork: api(forkSandbox, "POST", "/sandboxes/:id/fork"),
   listSnapshots: api(listSnapshots, "GET", "/snapshots"),
-  deleteSnapshot: api(deleteSnapshot, "DELETE", "/templates/:snapshot"),
+  // To the clients a snapshot is a template.
+  deleteSnapshot: api(deleteSnapshot, "DELETE", "/templates/:snapshot(^snp_[0-9a-z]{26}$)"),
+  deleteTemplate: api(deleteTemplate, "DELETE", "/templates/:template"),
+  createTemplateBuild: api(createTemplate, "POST", "/v3/templates"),
+  uploadFilesLink: api(uploadBuildContext, "GET", "/templates/:template/files/:hash"),
+  startTemplateBuild: api(createTemplate, "POST", "/v2/templates/:template/builds/:build"),
+  templateBuildStatus: api(getBuild, "GET", "/templates/:template/builds/:build/status"),
+  templateBuildLogs: api(getBuildLog, "GET", "/templates/:template/builds/:build/logs"),
+  listTemplates: api(listTemplates, "GET", "/templates"),
+  listTemplatesV2: api(listTemplates, "GET", "/v2/templates"),
+  templateDetail: api(getTemplate, "GET", "/templates/:template"),
+  updateTemplate: api(tagTemplate, "PATCH", "/templates/:template"),
+  updateTemplateV2: api(tagTemplate, "PATCH", "/v2/templates/:template"),
+  findAlias: api(getTemplate, "GET", "/templates/aliases/:alias"),
+  assignTags: api(tagTemplate, "POST", "/templates/tags"),
+  removeTags: api(untagTemplate, "DELETE", "/templates/tags"),
+  listTags: api(getTemplate, "GET", "/templates/:template/tags"),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;
 
 const rpc = (like: GuardedOperation, method: string) =>
@@ -127,6 +149,20 @@ const signable = (
   const operation = translated(like, method, path);
   return { ...operation, access: { ...operation.access, credentials: fileCredentials } };
 };
+
+/** Of archives for builds: the URL carries the right to send one. */
+export const archiveOperations = {
+  uploadArchive: {
+    ...api(uploadBuildContext, "PUT", "/archives/:hash"),
+    access: {
+      ...api(uploadBuildContext, "PUT", "/archives/:hash").access,
+      credentials: async (context: Context, request: FastifyRequest) => {
+        const { uploadRightOf } = await import("./template-archives.ts");
+        return (await uploadRightOf(context, request)).credentials;
+      },
+    },
+  },
+} as const satisfies Readonly<Record<string, GuardedOperation>>;
 
 /** Of plain HTTP. */
 export const sandboxCallOperations = {

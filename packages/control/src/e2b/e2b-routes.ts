@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Operation } from "../api/operation.ts";
 import type { Context } from "../context.ts";
-import { e2bOperations, rpcOperations, sandboxCallOperations } from "./e2b-operations.ts";
+import { archiveOperations, e2bOperations, rpcOperations, sandboxCallOperations } from "./e2b-operations.ts";
 import { sendE2bError } from "./e2b-errors.ts";
 
 export type E2bHandler = (context: Context, request: FastifyRequest, reply: FastifyReply) => unknown;
@@ -42,6 +42,13 @@ export async function registerE2b(app: FastifyInstance, context: Context): Promi
         },
       });
     }
+    scope.route({
+      ...routeOf(archiveOperations.uploadArchive, { isInSandbox: true }),
+      handler: async (request, reply) => {
+        const { uploadArchive } = await import("./template-build-handlers.ts");
+        return uploadArchive(context, request, reply);
+      },
+    });
     for (const [id, operation] of Object.entries(sandboxCallOperations)) {
       scope.route({
         ...routeOf(operation, { isInSandbox: true }),

@@ -2,8 +2,6 @@
 // what a sandbox is created from.
 
 import type { FastifyRequest } from "fastify";
-import { SkerryError } from "@skerry/contract/errors";
-import { isId } from "@skerry/contract/ids";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import { Type } from "typebox";
 import { callerOf } from "../api/authenticate-hook.ts";
@@ -89,11 +87,6 @@ const listSnapshots: E2bHandler = async (context, request, reply) => {
 
 const deleteSnapshot: E2bHandler = async (context, request, reply) => {
   const id = (request as FastifyRequest<{ Params: { snapshot: string } }>).params.snapshot;
-  if (!isId("snapshot", id))
-    throw new SkerryError(
-      "not_found",
-      "There is no snapshot with this id, and templates are not deleted here.",
-    );
   await deleteNative(context, callerOf(request), id);
   return reply.code(204).send(null);
 };

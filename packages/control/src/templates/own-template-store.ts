@@ -51,6 +51,18 @@ export async function setTag(
   await sql`update templates set version = version + 1 where id = ${templateId}`.execute(db);
 }
 
+/** False where the tag means no version. */
+export async function removeTag(
+  db: Queries,
+  { orgId, name, tag }: { readonly orgId: string; readonly name: string; readonly tag: string },
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    with removed as (
+      delete from template_tags where org_id = ${orgId} and name = ${name} and tag = ${tag} returning template_id)
+    update templates set version = version + 1 where id in (select template_id from removed)`.execute(db);
+  return numAffectedRows === 1n;
+}
+
 export interface TemplatePlace {
   readonly templateId: string;
   readonly hostId: string;

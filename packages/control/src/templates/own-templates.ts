@@ -21,6 +21,7 @@ import {
   insertTemplate,
   noteFrozenSize,
   noteTemplateOnHost,
+  removeTag,
   setTag,
   templateById,
   templateByTag,
@@ -64,22 +65,22 @@ export function checkTemplateName(name: string, builtIn: readonly string[]): str
   });
 }
 
-/** A version that is ready on this host. Its tag means it from now on, and so does `latest`. */
+/** A version that is ready on this host. Its tags mean it from now on, and so does `latest`. */
 export async function publishTemplate(
   transaction: Queries,
   template: NewTemplate,
   {
-    tag,
-    frozen,
+    tags,
     hostId,
-  }: { readonly tag: string; readonly hostId: string; readonly frozen: readonly Size[] },
+    frozen,
+  }: { readonly tags: readonly string[]; readonly hostId: string; readonly frozen: readonly Size[] },
 ): Promise<void> {
   await insertTemplate(transaction, template);
   for (const size of frozen) await noteFrozenSize(transaction, template.id, size);
   const sizes = frozen.map(({ name }) => name);
   await noteTemplateOnHost(transaction, { templateId: template.id, hostId, sizes });
   const named = { orgId: template.org_id, name: template.name, templateId: template.id };
-  for (const one of new Set([tag, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
+  for (const one of new Set([...tags, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
 }
 
 /** Those of these that there are. */
@@ -108,6 +109,15 @@ export async function tagTemplate(
     if (tagged.tags.length > TAGS_MAX) throw tooManyTags();
     return ownTemplateOf(tagged);
   });
+}
+
+/** Has the tag mean no version any more. Throws `template_not_found` where it means none. */
+export async function untagTemplate(
+  { db }: Context,
+  { orgId }: Caller,
+  { name, tag }: { readonly name: string; readonly tag: string },
+): Promise<void> {
+  if (!(await removeTag(db, { orgId, name, tag }))) throw templateNotFound(`${name}:${tag}`);
 }
 
 export function ownTemplateOf(row: OwnTemplateRow): Template {

@@ -84,4 +84,20 @@ export const templateOperations = {
     audit: { action: "template.tag", resource: "template" },
     errors: ["template_not_found", "too_many_tags"],
   },
+  untagTemplate: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/templates/:template/tags/:tag",
+    tag: "templates",
+    summary: "Remove a tag of a template",
+    description: "The version that it meant stays, also where it has no tag any more: its id finds it.",
+    params: Type.Object({
+      template: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
+      tag: Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN }),
+    }),
+    answers: { 204: Type.Null({ description: "The tag means nothing any more." }) },
+    access: write,
+    audit: { action: "template.untag", resource: "template" },
+    errors: ["template_not_found"],
+  },
 } as const satisfies Operations;

@@ -2,7 +2,7 @@ import { sizes } from "@skerry/contract/sizes";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { deleteTemplate } from "./delete-template.ts";
-import { tagTemplate } from "./own-templates.ts";
+import { tagTemplate, untagTemplate } from "./own-templates.ts";
 import { templateOperations } from "./template-operations.ts";
 import { getTemplate, listTemplates } from "./templates.ts";
 
@@ -14,5 +14,9 @@ export const templateRoutes = routes(templateOperations, (context) => ({
   tagTemplate: (request) => {
     const { template: name, tag } = request.params;
     return tagTemplate(context, callerOf(request), { name, tag, template: request.body.template });
+  },
+  untagTemplate: (request) => {
+    const { template: name, tag } = request.params;
+    return untagTemplate(context, callerOf(request), { name, tag });
   },
 }));

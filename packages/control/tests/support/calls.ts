@@ -83,6 +83,10 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     const { template_id } = await builtTemplate(world);
     return call("PUT", "/v1/templates/web/tags/stable", { template: template_id });
   },
+  untagTemplate: async (world) => {
+    await builtTemplate(world);
+    return call("DELETE", "/v1/templates/web/tags/latest");
+  },
   listBuilds: async () => call("GET", "/v1/builds"),
   getBuild: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}`),
   getBuildEgress: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}/egress`),

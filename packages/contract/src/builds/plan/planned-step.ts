@@ -71,5 +71,5 @@ export function shownLine(text: string): string {
 }
 
 export function ownFault(field: string, fault: string): SkerryError {
-  return new SkerryError("invalid_build", `\`${field}\` ${fault}.`);
+  return new SkerryError("invalid_build", `\`${field}\` ${fault}.`, { context: { field } });
 }

@@ -51,6 +51,10 @@ class AsyncTemplates:
         request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})
         return await self._http.json(request, Template)
 
+    async def untag(self, name: str, tag: str) -> None:
+        """Has a tag of a name mean nothing any more. The version that it meant stays."""
+        await self._http.done(Request("DELETE", f"/v1/templates/{segment(name)}/tags/{segment(tag)}"))
+
     async def delete(self, name_or_id: str) -> None:
         """A version, with all its tags. Code ``template_in_use`` where something that was made of it is there."""
         await self._http.done(Request("DELETE", f"/v1/templates/{segment(name_or_id)}"))

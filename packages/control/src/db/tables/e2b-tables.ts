@@ -1,0 +1,38 @@
+// What E2B's clients send before a build begins.
+
+import type { ColumnType, Generated } from "kysely";
+import type { Json } from "./columns.ts";
+
+export interface E2bTables {
+  e2b_builds: {
+    id: string;
+    org_id: string;
+    name: string;
+    tags: Json<readonly string[]>;
+    /** The size that its sandboxes get; null for the default. */
+    size: string | null;
+    /** Its steps, once they have come, as E2B's clients send them. */
+    body: ColumnType<unknown, string | null | undefined, string>;
+    /** Why it was not begun. */
+    fault: ColumnType<
+      { readonly message: string; readonly instruction: number | null } | null,
+      string | null | undefined,
+      string
+    >;
+    created_at: Generated<Date>;
+  };
+  e2b_archive_chunks: {
+    upload: string;
+    org_id: string;
+    index: number;
+    content: Buffer;
+    created_at: Generated<Date>;
+  };
+  /** Those that are there whole. */
+  e2b_archives: {
+    org_id: string;
+    hash: string;
+    upload: string;
+    created_at: Generated<Date>;
+  };
+}

@@ -1,0 +1,189 @@
+// Builds of templates for E2B's clients: the name first, then the files, then the steps, which are a build of ours.
+
+import { createGunzip } from "node:zlib";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
+import { sizes } from "@skerry/contract/sizes";
+import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "@skerry/contract/templates/template-name";
+import { Type } from "typebox";
+import { callerOf } from "../api/authenticate-hook.ts";
+import { createIdempotently } from "../api/create-idempotently.ts";
+import { requestSignal } from "../api/request-signal.ts";
+import { uploadContextParts } from "../builds/build-context.ts";
+import { buildCreation } from "../builds/build-creation.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { checkTemplateName } from "../templates/own-templates.ts";
+import { builtInNames } from "../templates/templates.ts";
+import { checker } from "./checked-body.ts";
+import { apiCredentials } from "./credentials.ts";
+import type { E2bHandler } from "./e2b-routes.ts";
+import { askedBuild, faultOf } from "./template-builds.ts";
+import { takeArchive, uploadLink, uploadRightOf } from "./template-archives.ts";
+import { TemplateBody, translateTemplate } from "./template-steps.ts";
+import { insertAskedBuild, noteFault, noteSteps, readArchive } from "./template-store.ts";
+import { uuidOf } from "./uuid-ids.ts";
+
+const closed = { additionalProperties: false } as const;
+const readNewBuild = checker(
+  Type.Object(
+    {
+      name: Type.Optional(Type.String({ maxLength: 300 })),
+      alias: Type.Optional(Type.String({ maxLength: 300 })),
+      tags: Type.Optional(Type.Array(Type.String({ maxLength: 128 }), { maxItems: 20 })),
+      teamID: Type.Optional(Type.String({ maxLength: 100 })),
+      cpuCount: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+      memoryMB: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_048_576 })),
+    },
+    closed,
+  ),
+  "body",
+);
+const readBody = checker(TemplateBody, "body");
+
+/** A name alone is of the tag that it means where it is asked for alone. */
+const DEFAULT_TAG = "default";
+
+const createTemplateBuild: E2bHandler = async (context, request, reply) => {
+  const { name: asked, alias, tags: further = [], cpuCount, memoryMB } = readNewBuild(request.body);
+  const [name = "", ...ofName] = (asked ?? alias ?? "").split(":");
+  checkName(checkTemplateName(name, await builtInNames(context)));
+  const all = [...new Set([...ofName, ...further])];
+  const tags = all.length === 0 ? [DEFAULT_TAG] : all.map((tag) => checkTag(tag));
+  const id = newId("build");
+  const size = sizeFor({ cpuCount, memoryMB });
+  await insertAskedBuild(context.db, { id, org_id: callerOf(request).orgId, name, tags, size });
+  const buildID = uuidOf(id);
+  return reply
+    .code(202)
+    .send({ templateID: name, buildID, public: false, names: [name], aliases: [name], tags });
+};
+
+function checkName(name: string): void {
+  if (new RegExp(TEMPLATE_NAME_PATTERN).test(name)) return;
+  throw new SkerryError(
+    "bad_request",
+    `"${name.slice(0, 100)}" is no name of a template: 1 to 63 lower-case letters, digits and "-", with none of these at an end.`,
+  );
+}
+
+export function checkTag(tag: string): string {
+  if (new RegExp(TEMPLATE_TAG_PATTERN).test(tag)) return tag;
+  throw new SkerryError(
+    "bad_request",
+    `"${tag.slice(0, 150)}" is no tag: letters, digits, "_", "." and "-".`,
+  );
+}
+
+/** The smallest that has both; null where neither was asked for. */
+function sizeFor({
+  cpuCount = 1,
+  memoryMB = 1,
+}: {
+  cpuCount?: number | undefined;
+  memoryMB?: number | undefined;
+}) {
+  if (cpuCount === 1 && memoryMB === 1) return null;
+  const [found] = sizes
+    .filter(({ vcpus, memory_mib }) => vcpus >= cpuCount && memory_mib >= memoryMB)
+    .toSorted((a, b) => a.memory_mib - b.memory_mib || a.vcpus - b.vcpus);
+  if (found !== undefined) return found.name;
+  throw new SkerryError("bad_request", `No size here has ${cpuCount} CPUs and ${memoryMB} MB of memory.`);
+}
+
+const paramsOf = ({ params }: FastifyRequest) =>
+  params as { readonly template: string; readonly build: string; readonly hash: string };
+
+const uploadFilesLink: E2bHandler = async (context, request, reply) => {
+  const { hash } = paramsOf(request);
+  if (!/^[0-9a-f]{64}$/.test(hash))
+    throw new SkerryError("bad_request", "The hash is no SHA-256 in hexadecimal.");
+  const { orgId } = callerOf(request);
+  const { secretSha256 } = apiCredentials(context, request);
+  return reply
+    .code(201)
+    .send(await uploadLink(context, request, { credentials: { secretSha256, orgId }, hash }));
+};
+
+export const uploadArchive: E2bHandler = async (context, request, reply) => {
+  const { hash } = await uploadRightOf(context, request);
+  // Leaving the loop must not destroy the connection: the answer still has to go out.
+  const content = request.raw.iterator({ destroyOnReturn: false });
+  await takeArchive(context, callerOf(request), { hash, content });
+  return reply.code(200).send(null);
+};
+
+const startTemplateBuild: E2bHandler = async (context, request, reply) => {
+  const caller = callerOf(request);
+  const body = readBody(request.body);
+  const asked = await askedBuild(context, caller, paramsOf(request));
+  if (!(await noteSteps(context.db, asked.id, body)))
+    throw new SkerryError("build_over", "The steps of this build have come before.");
+  try {
+    const { request: native, hashes } = translateTemplate(body);
+    const [tag, ...more_tags] = asked.tags;
+    const size = asked.size === null ? {} : { sizes: [asked.size], ...buildSizeFor(asked.size) };
+    const named = { name: asked.name, ...(tag !== undefined && { tag }), more_tags };
+    const creation = buildCreation(context, caller, { ...named, ...native, ...size }, asked.id);
+    await createIdempotently(context, { request, reply }, creation);
+    if (hashes.length > 0)
+      await sendFiles(context, caller, { id: asked.id, hashes, gone: requestSignal(reply) });
+  } catch (error) {
+    const fault = faultOf(error, body);
+    if (fault === undefined) throw error;
+    // The clients show where in the template it is, which they do for builds that have failed.
+    await noteFault(context.db, asked.id, fault);
+  }
+  return reply.code(202).send(null);
+};
+
+/** What is frozen must fit into the microVM that builds. */
+function buildSizeFor(name: string): { readonly size?: string } {
+  return name.startsWith("performance")
+    ? { size: name }
+    : { size: name === "shared-cpu-8x" ? name : "shared-cpu-4x" };
+}
+
+interface Files {
+  readonly id: string;
+  readonly hashes: readonly string[];
+  readonly gone: AbortSignal;
+}
+
+async function sendFiles(context: Context, caller: Caller, { id, hashes, gone }: Files): Promise<void> {
+  const { orgId } = caller;
+  const parts = hashes.map((hash) => ({
+    folder: hash,
+    content: () => unpacked(readArchive(context.db, { orgId, hash })),
+  }));
+  await uploadContextParts(context, caller, { id, parts, gone });
+}
+
+/** A tar archive, also where it was packed once more. */
+async function* unpacked(archive: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const first = await archive.next();
+  if (first.done === true) throw new SkerryError("context_missing", "The files of a step were not sent.");
+  const whole = (async function* () {
+    yield first.value;
+    yield* archive;
+  })();
+  const isPacked = first.value[0] === 0x1f && first.value[1] === 0x8b;
+  if (!isPacked) return yield* whole;
+  const gunzip = createGunzip();
+  const fed = pipeline(Readable.from(whole), gunzip);
+  fed.catch(() => undefined); // heard of when it is read
+  try {
+    yield* gunzip as AsyncIterable<Buffer>;
+    await fed;
+  } catch (error) {
+    if ((error as { readonly code?: string }).code?.startsWith("Z_") !== true) throw error;
+    throw new SkerryError("archive_refused", "The archive of a step is not what gzip writes.", {
+      cause: error,
+    });
+  }
+}
+
+export const templateBuildHandlers = { createTemplateBuild, uploadFilesLink, startTemplateBuild };

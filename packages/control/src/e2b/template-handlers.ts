@@ -1,0 +1,153 @@
+// Templates for E2B's clients. With them a template is all versions of one name, so its id is the name here.
+
+import type { FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { DEFAULT_SIZE } from "@skerry/contract/sizes";
+import type { Template } from "@skerry/contract/templates/template";
+import { parseTemplateName } from "@skerry/contract/templates/template-name";
+import { Type } from "typebox";
+import { callerOf } from "../api/authenticate-hook.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { deleteTemplate } from "../templates/delete-template.ts";
+import { tagTemplate, templateNotFound, untagTemplate } from "../templates/own-templates.ts";
+import { getTemplate, listTemplates } from "../templates/templates.ts";
+import { readSize } from "../values/sizes.ts";
+import { checker } from "./checked-body.ts";
+import type { E2bHandler } from "./e2b-routes.ts";
+import { ENVD_VERSION } from "./sandbox-view.ts";
+import { checkTag } from "./template-build-handlers.ts";
+import { uuidOf } from "./uuid-ids.ts";
+
+const closed = { additionalProperties: false } as const;
+const Tags = Type.Array(Type.String({ maxLength: 300 }), { minItems: 1, maxItems: 20 });
+const readAssign = checker(
+  Type.Object({ target: Type.String({ maxLength: 300 }), tags: Tags }, closed),
+  "body",
+);
+const readRemove = checker(
+  Type.Object({ name: Type.String({ maxLength: 300 }), tags: Tags }, closed),
+  "body",
+);
+const readUpdate = checker(Type.Object({ public: Type.Optional(Type.Boolean()) }, closed), "body");
+
+type OwnTemplate = Template & { readonly build_id: string; readonly created_at: string };
+
+const isOwn = (template: Template): template is OwnTemplate =>
+  template.build_id !== null && template.created_at !== null;
+
+const paramsOf = ({ params }: FastifyRequest) =>
+  params as { readonly template: string; readonly alias: string };
+
+/** The organization's own, by their names; versions newest first. */
+async function ownByName(context: Context, caller: Caller): Promise<Map<string, OwnTemplate[]>> {
+  return Map.groupBy((await listTemplates(context, caller)).filter(isOwn), ({ name }) => name);
+}
+
+async function versionsOf(
+  context: Context,
+  caller: Caller,
+  asked: string,
+): Promise<[OwnTemplate, ...OwnTemplate[]]> {
+  const byName = await ownByName(context, caller);
+  const named = byName.get(parseTemplateName(asked).name);
+  const [first, ...others] = named ?? [...byName.values()].flat().filter(({ id }) => id === asked);
+  if (first === undefined) throw templateNotFound(asked);
+  return [first, ...others];
+}
+
+const MIB_PER_GIB = 1024;
+const { vcpus, memory_mib } = readSize(DEFAULT_SIZE);
+
+function shown([newest, ...others]: [OwnTemplate, ...OwnTemplate[]]) {
+  const { name } = newest;
+  return {
+    ...{ templateID: name, buildID: uuidOf(newest.build_id), aliases: [name], names: [name], public: false },
+    ...{ cpuCount: vcpus, memoryMB: memory_mib, diskSizeMB: newest.disk_gib * MIB_PER_GIB },
+    ...{ createdAt: (others.at(-1) ?? newest).created_at, updatedAt: newest.created_at, createdBy: null },
+    ...{ lastSpawnedAt: null, spawnCount: 0, buildCount: others.length + 1 },
+    ...{ envdVersion: ENVD_VERSION, buildStatus: "ready" },
+  };
+}
+
+function shownBuild({ build_id, created_at, disk_gib }: OwnTemplate) {
+  return {
+    ...{ buildID: uuidOf(build_id), status: "ready", createdAt: created_at, updatedAt: created_at },
+    ...{ finishedAt: created_at, cpuCount: vcpus, memoryMB: memory_mib },
+    ...{ diskSizeMB: disk_gib * MIB_PER_GIB, envdVersion: ENVD_VERSION },
+  };
+}
+
+const listTemplatesOf: E2bHandler = async (context, request) => {
+  const byName = await ownByName(context, callerOf(request));
+  return [...byName.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [shown([first, ...others])],
+  );
+};
+
+const templateDetail: E2bHandler = async (context, request) => {
+  const versions = await versionsOf(context, callerOf(request), paramsOf(request).template);
+  const { buildID: _newest, buildStatus: _ready, ...template } = shown(versions);
+  return { ...template, builds: versions.map(shownBuild) };
+};
+
+const updateTemplate: E2bHandler = async (context, request) => {
+  const { public: isPublic = false } = readUpdate(request.body);
+  const [{ name }] = await versionsOf(context, callerOf(request), paramsOf(request).template);
+  if (isPublic)
+    throw new SkerryError("not_implemented", "Templates are an organization's own here, and never public.");
+  return { names: [name] };
+};
+
+const deleteAllVersions: E2bHandler = async (context, request, reply) => {
+  const caller = callerOf(request);
+  for (const { id } of await versionsOf(context, caller, paramsOf(request).template))
+    await deleteTemplate(context, caller, id);
+  return reply.code(204).send(null);
+};
+
+const findAlias: E2bHandler = async (context, request) => {
+  const { name } = await getTemplate(context, callerOf(request), paramsOf(request).alias);
+  return { templateID: name, public: false };
+};
+
+const assignTags: E2bHandler = async (context, request, reply) => {
+  const { target, tags } = readAssign(request.body);
+  const caller = callerOf(request);
+  const { name } = parseTemplateName(target);
+  const own = tags.map((tag) => checkTag(tag.startsWith(`${name}:`) ? tag.slice(name.length + 1) : tag));
+  const found = await getTemplate(context, caller, target);
+  if (!isOwn(found)) throw templateNotFound(target);
+  for (const tag of own) await tagTemplate(context, caller, { name: found.name, tag, template: found.id });
+  return reply.code(201).send({ buildID: uuidOf(found.build_id), tags: own });
+};
+
+const removeTags: E2bHandler = async (context, request, reply) => {
+  const { name, tags } = readRemove(request.body);
+  const caller = callerOf(request);
+  const versions = await versionsOf(context, caller, name);
+  const known = new Set(versions.flatMap((version) => version.tags));
+  for (const tag of tags.map(checkTag))
+    if (known.has(tag)) await untagTemplate(context, caller, { name: versions[0].name, tag });
+  return reply.code(204).send(null);
+};
+
+const listTags: E2bHandler = async (context, request) => {
+  const versions = await versionsOf(context, callerOf(request), paramsOf(request).template);
+  return versions.flatMap(({ tags, build_id, created_at }) =>
+    tags.map((tag) => ({ tag, buildID: uuidOf(build_id), createdAt: created_at })),
+  );
+};
+
+export const templateHandlers = {
+  listTemplates: listTemplatesOf,
+  listTemplatesV2: listTemplatesOf,
+  templateDetail,
+  updateTemplate,
+  updateTemplateV2: updateTemplate,
+  deleteTemplate: deleteAllVersions,
+  findAlias,
+  assignTags,
+  removeTags,
+  listTags,
+};

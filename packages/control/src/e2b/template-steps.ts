@@ -1,0 +1,201 @@
+// What E2B's clients build, as a build of ours. Pure. With them commands run as `user` in its home unless a step says otherwise.
+
+import { posix } from "node:path";
+import type { BuildRequest } from "@skerry/contract/builds/build";
+import { SkerryError } from "@skerry/contract/errors";
+import { Type, type Static } from "typebox";
+import { quoted } from "./command-line.ts";
+
+const closed = { additionalProperties: false } as const;
+const STEPS_MAX = 100;
+const TEXT_MAX_CHARS = 100_000;
+
+const Step = Type.Object(
+  {
+    type: Type.String({ maxLength: 20 }),
+    args: Type.Optional(Type.Array(Type.String({ maxLength: TEXT_MAX_CHARS }), { maxItems: 1_000 })),
+    filesHash: Type.Optional(Type.String({ pattern: "^[0-9a-f]{64}$" })),
+    // Nothing is taken from an earlier build: these say how clients read their own files.
+    force: Type.Optional(Type.Boolean()),
+    forceUpload: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+    resolveSymlinks: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+    gzip: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+  },
+  closed,
+);
+
+export const TemplateBody = Type.Object(
+  {
+    fromImage: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000 })),
+    fromTemplate: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    force: Type.Optional(Type.Boolean()),
+    steps: Type.Optional(Type.Array(Step, { maxItems: STEPS_MAX })),
+    startCmd: Type.Optional(Type.String({ maxLength: TEXT_MAX_CHARS })),
+    readyCmd: Type.Optional(Type.String({ maxLength: TEXT_MAX_CHARS })),
+  },
+  closed,
+);
+export type TemplateBody = Static<typeof TemplateBody>;
+
+type NativeStep = NonNullable<BuildRequest["steps"]>[number];
+
+export interface TranslatedTemplate {
+  readonly request: Pick<BuildRequest, "from" | "steps" | "start" | "context">;
+  /** Of the archives that the steps copy from, each once. */
+  readonly hashes: readonly string[];
+  /** Of each step that is carried out, in their order: the number of the instruction that it is part of, from 1. */
+  readonly instructions: readonly number[];
+  /** Of each step of the request. */
+  readonly instructionOfStep: readonly number[];
+}
+
+/** E2B's own images, which are templates here. */
+const IMAGES = new Map([
+  ["e2bdev/base", "base"],
+  ["e2bdev/code-interpreter", "code-interpreter"],
+]);
+
+export const E2B_USER = "user";
+const HOME = "/home/user";
+
+/** Throws a fault of an instruction, or of what all stands on. */
+export function translateTemplate({ fromImage, fromTemplate, ...body }: TemplateBody): TranslatedTemplate {
+  const image = fromImage?.replace(/^(?:docker\.io\/)?/, "").replace(/:latest$/, "");
+  const from = fromTemplate ?? IMAGES.get(image ?? "e2bdev/base");
+  if (from === undefined)
+    throw new TemplateFault(
+      0,
+      `Templates stand on a template here: "${fromImage?.slice(0, 100)}" is an image. Build it natively (\`image\` of POST /v1/templates), and begin with \`fromTemplate\`.`,
+    );
+  const translation = new Translation(fromTemplate === undefined);
+  for (const [index, step] of (body.steps ?? []).entries()) translation.add(step, index + 1);
+  const start = startOf(body);
+  const { steps, hashes, instructions, instructionOfStep } = translation;
+  return {
+    request: { from, steps, context: hashes.length > 0, ...(start !== undefined && { start }) },
+    ...{ hashes, instructions, instructionOfStep },
+  };
+}
+
+/** Of one instruction; 0 is what the template stands on. */
+export class TemplateFault extends SkerryError {
+  readonly instruction: number;
+
+  constructor(instruction: number, message: string) {
+    super("invalid_build", message);
+    this.instruction = instruction;
+  }
+}
+
+class Translation {
+  readonly steps: NativeStep[] = [];
+  readonly hashes: string[] = [];
+  readonly instructions: number[] = [];
+  readonly instructionOfStep: number[] = [];
+  #user = E2B_USER;
+  #instruction = 0;
+
+  constructor(isFresh: boolean) {
+    this.#push({ user: E2B_USER });
+    if (isFresh) this.#push({ workdir: HOME });
+  }
+
+  add({ type, args = [], filesHash }: Static<typeof Step>, instruction: number): void {
+    this.#instruction = instruction;
+    const [first = "", second = "", third = "", fourth = ""] = args;
+    if (type === "RUN") return this.#run(first, second === "" ? this.#user : second);
+    if (type === "ENV") return this.#push({ env: pairsOf(args) });
+    if (type === "USER") {
+      this.#user = first;
+      return this.#push({ user: first });
+    }
+    if (type === "WORKDIR") return this.#workdir(first);
+    if (type === "COPY")
+      return this.#copy({ source: first, target: second, owner: third, mode: fourth }, filesHash);
+    throw new TemplateFault(instruction, `There is no instruction "${type}" here.`);
+  }
+
+  #push(step: NativeStep): void {
+    this.steps.push(step);
+    this.instructionOfStep.push(this.#instruction);
+    if (step.env === undefined && step.user === undefined) this.instructions.push(this.#instruction);
+  }
+
+  #run(command: string, user: string): void {
+    if (command.trim() === "") throw new TemplateFault(this.#instruction, "The command is empty.");
+    if (user !== this.#user) this.#push({ user });
+    this.#push({ run: `exec /bin/bash -l -c ${quoted(command)}` });
+    if (user !== this.#user) this.#push({ user: this.#user });
+  }
+
+  /** A folder that is made for it is the user's. */
+  #workdir(path: string): void {
+    this.#run(
+      `[ -d ${quoted(path)} ] || { mkdir -p ${quoted(path)} && chown ${quoted(this.#user)} ${quoted(path)}; }`,
+      "root",
+    );
+    this.#push({ workdir: path });
+  }
+
+  #copy(asked: Copy, hash: string | undefined): void {
+    if (hash === undefined || asked.source === "" || asked.target === "")
+      throw new TemplateFault(this.#instruction, "COPY needs a source, a target and the hash of its files.");
+    if (!this.hashes.includes(hash)) this.hashes.push(hash);
+    const place = `/var/tmp/.copy-${this.#instruction}`;
+    this.#push({ copy: { from: hash, to: `${place}/files` } });
+    this.#run(copyScript(asked, place, asked.owner === "" ? this.#user : asked.owner), "root");
+  }
+}
+
+interface Copy {
+  readonly source: string;
+  readonly target: string;
+  readonly owner: string;
+  readonly mode: string;
+}
+
+/** The first entry beside the source, which is what the client has packed: the content of a folder goes into the target, a file becomes it. */
+function copyScript({ source, target, mode }: Copy, place: string, owner: string): string {
+  const files = `${place}/files`;
+  const folder = posix.dirname(posix.join(files, withoutPattern(source)));
+  const group = owner.includes(":") ? owner : `${owner}:${owner}`;
+  const permit = mode === "" ? ":" : `chmod -R ${quoted(mode)} "$e"`;
+  return [
+    "set -e",
+    `t=${quoted(target)}; case $t in /*) ;; *) t=$PWD/$t ;; esac`,
+    `cd ${quoted(folder)}`,
+    `e=$(ls -A | head -n 1); [ -n "$e" ] || { echo "nothing was copied" >&2; exit 1; }`,
+    `chown -hR ${quoted(group)} "$e"`,
+    `if [ -d "$e" ] && [ ! -L "$e" ]; then ${permit}; mkdir -p "$t"; cp -a "$e/." "$t/"`,
+    `else [ -L "$e" ] || ${permit}; mkdir -p "$(dirname "$t")"; mv -f "$e" "$t"; fi`,
+    `cd /; rm -rf ${quoted(place)}`,
+  ].join("\n");
+}
+
+/** The path before the first name that is a pattern. */
+function withoutPattern(source: string): string {
+  const names = source.split("/");
+  const first = names.findIndex((name) => /[*?[{]/.test(name));
+  return first === -1 ? source : names.slice(0, first).join("/") || ".";
+}
+
+function pairsOf(args: readonly string[]): Record<string, string> {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < args.length; at += 2) pairs.push([args[at] ?? "", args[at + 1] ?? ""]);
+  return Object.fromEntries(pairs);
+}
+
+/** With them a start that nothing waits for has 20 seconds. */
+const READY_DEFAULT = "sleep 20";
+
+function startOf({ startCmd = "", readyCmd = "" }: TemplateBody): BuildRequest["start"] {
+  if (startCmd === "" && readyCmd === "") return undefined;
+  const command = startCmd === "" ? "exec sleep infinity" : `exec /bin/bash -l -c ${quoted(startCmd)}`;
+  return { command, ready: readyOf(readyCmd === "" ? READY_DEFAULT : readyCmd) };
+}
+
+/** What `waitForPort` of the clients writes is asked from outside, so that the template needs no `ss`. */
+function readyOf(command: string): NonNullable<NonNullable<BuildRequest["start"]>["ready"]> {
+  const [, port] = /^\[ -n "\$\(ss -Htuln sport = :(\d{1,5})\)" \]$/.exec(command) ?? [];
+  return port === undefined ? { command: `exec /bin/bash -l -c ${quoted(command)}` } : { port: Number(port) };
+}

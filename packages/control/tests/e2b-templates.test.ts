@@ -1,0 +1,169 @@
+// Templates by E2B's clients: what they build is a build of ours, and its end is told in their words.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Template, waitForPort } from "e2b-2.51";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
+import { idOfUuid, uuidOf } from "../src/e2b/uuid-ids.ts";
+import { newId } from "@skerry/contract/ids";
+import { e2bOptions } from "./support/e2b.ts";
+import { activateBuilder } from "./support/builds.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "skerry-e2b-"));
+  await writeFile(join(folder, "a.txt"), "hello");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const options = () => ({ ...e2bOptions(world), logsRefreshFrequency: 50 });
+
+/** The result, with the service at work until it is there. */
+async function whileBuilding<Result>(work: Promise<Result>): Promise<Result> {
+  let isOver = false;
+  const end = () => void (isOver = true);
+  work.then(end, end);
+  while (!isOver) {
+    await activateBuilder(world);
+    await sleep(20);
+  }
+  return work;
+}
+
+test("ids are UUIDs to the clients, and the same ids again", () => {
+  for (let count = 0; count < 100; count++) {
+    const id = newId("build");
+    expect(idOfUuid("build", uuidOf(id))).toBe(id);
+    expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  }
+  expect(idOfUuid("build", "no id")).toBe("no id");
+});
+
+describe("what is built", () => {
+  test("begins as the user in its home, and goes on as the instructions say", () => {
+    const { request, hashes, instructions } = translateTemplate({
+      fromImage: "e2bdev/base",
+      steps: [
+        { type: "ENV", args: ["A", "1", "B", "2"] },
+        { type: "RUN", args: ["echo $A"] },
+        { type: "RUN", args: ["apt-get update", "root"] },
+        { type: "USER", args: ["root"] },
+        { type: "RUN", args: ["id"] },
+      ],
+      startCmd: "serve",
+      readyCmd: waitForPort(8080).getCmd(),
+    });
+    expect(request).toEqual({
+      from: "base",
+      steps: [
+        { user: "user" },
+        { workdir: "/home/user" },
+        { env: { A: "1", B: "2" } },
+        { run: "exec /bin/bash -l -c 'echo $A'" },
+        { user: "root" },
+        { run: "exec /bin/bash -l -c 'apt-get update'" },
+        { user: "user" },
+        { user: "root" },
+        { run: "exec /bin/bash -l -c 'id'" },
+      ],
+      context: false,
+      start: { command: "exec /bin/bash -l -c 'serve'", ready: { port: 8080 } },
+    });
+    expect([hashes, instructions]).toEqual([[], [0, 2, 3, 5]]);
+  });
+
+  test("is refused where it is no instruction, or stands on an image", () => {
+    const instructionOf = (body: Parameters<typeof translateTemplate>[0]): number | undefined => {
+      try {
+        translateTemplate(body);
+        return undefined;
+      } catch (error) {
+        return (error as TemplateFault).instruction;
+      }
+    };
+    expect(instructionOf({ steps: [{ type: "RUN", args: ["true"] }, { type: "ADD" }] })).toBe(2);
+    expect(instructionOf({ fromImage: "ubuntu:22.04" })).toBe(0);
+    expect(instructionOf({ steps: [{ type: "COPY", args: ["a", "b"] }] })).toBe(1);
+  });
+});
+
+test("a template is built, found by its name and tags, and deleted", async () => {
+  const name = "built";
+  const template = Template().fromBaseImage().runCmd("echo hello").setEnvs({ A: "1" });
+  const info = await whileBuilding(
+    Template.build(template, `${name}:v1`, { ...options(), tags: ["stable"] }),
+  );
+  expect([info.templateId, info.tags]).toEqual([name, ["v1", "stable"]]);
+  expect((await Template.getBuildStatus(info, options())).status).toBe("ready");
+  expect(await Template.exists(name, options())).toBe(true);
+  expect(await Template.exists("nothing", options())).toBe(false);
+  const assigned = await Template.assignTags(`${name}:v1`, ["production", `${name}:next`], options());
+  expect(assigned).toEqual({ buildId: info.buildId, tags: ["production", "next"] });
+  for (const tag of [":wrong", `${name}:`])
+    await expect(Template.assignTags(`${name}:v1`, tag, options())).rejects.toThrow("is no tag");
+  await Template.removeTags(name, ["next", "never"], options());
+  const tags = (await Template.getTags(name, options())).map(({ tag }) => tag);
+  expect(tags.toSorted()).toEqual(["latest", "production", "stable", "v1"]);
+  const list = await world.call<{ templateID: string; buildCount: number }[]>("GET", "/e2b/templates");
+  expect(list.body.map(({ templateID, buildCount }) => [templateID, buildCount])).toEqual([[name, 1]]);
+  const detail = await world.call<{ builds: { buildID: string }[] }>("GET", `/e2b/templates/${name}`);
+  expect(detail.body.builds.map(({ buildID }) => buildID)).toEqual([info.buildId]);
+  expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(204);
+  expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(404);
+});
+
+test("files are sent once, by a URL that takes nothing else", async () => {
+  const template = Template({ fileContextPath: folder }).fromBaseImage().copy("a.txt", "/srv/a.txt");
+  const logs: string[] = [];
+  const onBuildLogs = ({ message }: { message: string }) => void logs.push(message);
+  await whileBuilding(Template.build(template, "copied", { ...options(), onBuildLogs }));
+  await whileBuilding(Template.build(template, "copied", { ...options(), onBuildLogs }));
+  expect(logs.filter((line) => /Uploaded|Skipping/.test(line))).toEqual([
+    "Uploaded 'a.txt'",
+    "Skipping upload of 'a.txt', already cached",
+  ]);
+  const hash = "ab".repeat(32);
+  const link = await world.call<{ present: boolean; url: string }>(
+    "GET",
+    `/e2b/templates/copied/files/${hash}`,
+  );
+  expect([link.status, link.body.present]).toEqual([201, false]);
+  const other = new URL(link.body.url.replace(hash, "cd".repeat(32)));
+  const expired = new URL(link.body.url);
+  expired.searchParams.set("expires", "9999999999");
+  for (const url of [other, expired, `${world.url}/e2b/archives/${hash}`])
+    expect((await fetch(url, { method: "PUT", body: "x" })).status).toBe(401);
+  expect((await fetch(link.body.url, { method: "PUT", body: "x" })).status).toBe(200);
+});
+
+test("what is wrong with a template is told as the end of its build, with its instruction", async () => {
+  const failing = (template: Parameters<typeof Template.build>[0]) =>
+    Template.build(template, "failing", options()).catch((error: unknown) => error);
+  expect(await failing(Template().fromTemplate("nowhere"))).toMatchObject({ name: "BuildError" });
+  const info = await Template.buildInBackground(
+    Template().fromBaseImage().setUser("; exit 1"),
+    "failing",
+    options(),
+  );
+  const { status, reason } = await Template.getBuildStatus(info, options());
+  expect([status, reason?.step]).toEqual(["error", "1"]);
+  const image = await Template.buildInBackground(Template().fromImage("ubuntu:22.04"), "failing", options());
+  expect((await Template.getBuildStatus(image, options())).reason?.step).toBe("base");
+});
+
+test("a build is of its template and of its organization", async () => {
+  const info = await Template.buildInBackground(Template().fromTemplate("nowhere"), "mine", options());
+  const path = (name: string) => `/e2b/templates/${name}/builds/${info.buildId}/status`;
+  expect((await world.call("GET", path("mine"))).status).toBe(200);
+  expect((await world.call("GET", path("other"))).status).toBe(404);
+  for (const name of ["base", "UPPER", ""])
+    expect((await world.call("POST", "/e2b/v3/templates", { body: { name } })).status).toBeGreaterThanOrEqual(
+      400,
+    );
+});
