@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Template, waitForPort } from "e2b-2.51";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
+import { type TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
 import { idOfUuid, uuidOf } from "../src/e2b/uuid-ids.ts";
 import { newId } from "@skerry/contract/ids";
 import { e2bOptions } from "./support/e2b.ts";

@@ -11,6 +11,7 @@ import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
 import { apiCredentials, fileCredentials, sandboxCredentials, sandboxIdOf } from "./credentials.ts";
+import { uploadRightOf } from "./upload-right.ts";
 
 /** What comes as it is, whose shape E2B's own document tells. */
 const answer = { description: "As E2B's clients expect it.", content: { "*/*": { schema: Type.Unknown() } } };
@@ -156,10 +157,8 @@ export const archiveOperations = {
     ...api(uploadBuildContext, "PUT", "/archives/:hash"),
     access: {
       ...api(uploadBuildContext, "PUT", "/archives/:hash").access,
-      credentials: async (context: Context, request: FastifyRequest) => {
-        const { uploadRightOf } = await import("./template-archives.ts");
-        return (await uploadRightOf(context, request)).credentials;
-      },
+      credentials: async (context: Context, request: FastifyRequest) =>
+        (await uploadRightOf(context, request)).credentials,
     },
   },
 } as const satisfies Readonly<Record<string, GuardedOperation>>;

@@ -1,14 +1,12 @@
 // Archives of files that E2B's clients send before a build begins, by the hash that they give them: kept in the database, where every replica finds
 // them, until the build's microVM has them or an hour is over. The URL that takes one carries the right to send just that.
 
-import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Credentials } from "../auth/authenticate.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { publicAddress } from "../http/public-address.ts";
-import { signingKey } from "../vms/signed-urls/signing-key.ts";
 import {
   addChunk,
   archivedBytes,
@@ -17,6 +15,7 @@ import {
   forgetOldArchives,
   hasArchive,
 } from "./template-store.ts";
+import { signUploadRight, type UploadRight } from "./upload-right.ts";
 
 /** Of one archive, packed. */
 const ARCHIVE_MAX_BYTES = 256 * 1024 * 1024;
@@ -24,19 +23,6 @@ const ARCHIVE_MAX_BYTES = 256 * 1024 * 1024;
 const HELD_MAX_BYTES = 512 * 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 const URL_LIFE_S = 3_600;
-
-export interface UploadRight {
-  readonly credentials: Credentials & { readonly orgId: string };
-  readonly hash: string;
-  readonly expiresAtS: number;
-}
-
-const textOf = ({ credentials: { secretSha256, orgId }, hash, expiresAtS }: UploadRight): string =>
-  `e2b upload\n${orgId}\n${secretSha256}\n${hash}\n${expiresAtS}`;
-
-function codeOf(key: Buffer, right: UploadRight): Buffer {
-  return createHmac("sha256", key).update(textOf(right)).digest();
-}
 
 /** Whether it is there already, and where it may be sent. */
 export async function uploadLink(
@@ -46,8 +32,7 @@ export async function uploadLink(
 ): Promise<{ readonly present: boolean; readonly url: string }> {
   await forgetOldArchives(context.db);
   const expiresAtS = Math.floor(Date.now() / 1_000) + URL_LIFE_S;
-  const right = { credentials, hash, expiresAtS };
-  const code = codeOf(await signingKey(context.db), right).toString("base64url");
+  const code = await signUploadRight(context, { credentials, hash, expiresAtS });
   const query = new URLSearchParams({
     org: credentials.orgId,
     token: credentials.secretSha256,
@@ -56,36 +41,8 @@ export async function uploadLink(
   });
   return {
     present: await hasArchive(context.db, { orgId: credentials.orgId, hash }),
-    url: `${publicAddress(request)}/e2b/archives/${hash}?${query}`,
+    url: `${publicAddress(request)}/e2b/archives/${hash}?${query.toString()}`,
   };
-}
-
-/** The right that a URL carries. Throws where it has none. */
-export async function uploadRightOf(
-  context: Context,
-  { query, params }: FastifyRequest,
-): Promise<UploadRight> {
-  const { org, token, expires, code } = query as Record<string, unknown>;
-  const { hash } = params as { readonly hash: string };
-  const texts = [org, token, expires, code];
-  const isWhole = texts.every((one) => typeof one === "string");
-  if (!isWhole || !/^[A-Za-z0-9_-]{43}$/.test(String(code)) || !/^\d{1,12}$/.test(String(expires)))
-    throw refused();
-  const right = {
-    credentials: { secretSha256: String(token), orgId: String(org) },
-    hash,
-    expiresAtS: Number(expires),
-  };
-  const isRight = timingSafeEqual(
-    Buffer.from(String(code), "base64url"),
-    codeOf(await signingKey(context.db), right),
-  );
-  if (!isRight || right.expiresAtS < Date.now() / 1_000) throw refused();
-  return right;
-}
-
-function refused(): SkerryError {
-  return new SkerryError("unauthorized", "The URL is no valid upload link, or has expired.");
 }
 
 /** Resolves when it is there whole. */

@@ -1,7 +1,7 @@
 // How far a build of E2B's clients is, and what it has written.
 
 import type { FastifyRequest } from "fastify";
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { BuildStatus } from "@skerry/contract/builds/build-status";
 import type { BuildLogLine } from "@skerry/contract/builds/build";
 import { reservedTemplateNames } from "@skerry/contract/templates/template-name";
@@ -85,14 +85,18 @@ export function faultOf(error: unknown, body: TemplateBody): Fault | undefined {
   if (!(error instanceof SkerryError)) return undefined;
   const { code, message, context } = error;
   if (error instanceof TemplateFault) return { message, instruction: error.instruction };
-  if (code === "unknown_template" || code === "template_lost") return { message, instruction: 0 };
-  if (code === "context_missing" || code === "archive_refused") return { message, instruction: null };
-  if (code !== "invalid_build" && code !== "invalid_env") return undefined;
+  const place = places[code];
+  if (place !== "instruction") return place === undefined ? undefined : { message, instruction: place };
   const [, index] = /^steps\[(\d+)\]/.exec(String(context?.["field"] ?? "")) ?? [];
-  const instruction =
-    index === undefined ? undefined : translateTemplate(body).instructionOfStep[Number(index)];
-  return { message, instruction: instruction ?? null };
+  const { instructionOfStep } = translateTemplate(body);
+  return { message, instruction: index === undefined ? null : (instructionOfStep[Number(index)] ?? null) };
 }
+
+const places: { readonly [Code in ErrorCode]?: 0 | null | "instruction" } = {
+  ...{ unknown_template: 0, template_lost: 0 },
+  ...{ context_missing: null, archive_refused: null },
+  ...{ invalid_build: "instruction", invalid_env: "instruction" },
+};
 
 type E2bBuildStatus = "waiting" | "building" | "ready" | "error";
 

@@ -951,6 +951,8 @@ class __BuildRequestNamedRequired(TypedDict):
 class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     #: It names the new version, and so does `latest`. Default: `latest` alone.
     tag: str
+    #: Further tags that name the new version.
+    more_tags: List[str]
     steps: List[BuildRequestSteps]
     #: Builds the Dockerfile of the context.
     dockerfile: BuildRequestDockerfile

@@ -52,6 +52,10 @@ class Templates:
         request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})
         return self._http.json(request, Template)
 
+    def untag(self, name: str, tag: str) -> None:
+        """Has a tag of a name mean nothing any more. The version that it meant stays."""
+        self._http.done(Request("DELETE", f"/v1/templates/{segment(name)}/tags/{segment(tag)}"))
+
     def delete(self, name_or_id: str) -> None:
         """A version, with all its tags. Code ``template_in_use`` where something that was made of it is there."""
         self._http.done(Request("DELETE", f"/v1/templates/{segment(name_or_id)}"))
