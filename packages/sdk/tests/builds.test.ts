@@ -35,9 +35,10 @@ test("tags, retries and cancels go where they belong", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, build));
   const { templates, builds } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
   await templates.tag("web", "stable", "web:42");
-  await templates.untag("web", "stable");
   expect(server.last.url).toBe("/v1/templates/web/tags/stable");
   expect(JSON.parse(server.last.body.toString())).toEqual({ template: "web:42" });
+  await templates.untag("web", "stable");
+  expect([server.last.method, server.last.url]).toEqual(["DELETE", "/v1/templates/web/tags/stable"]);
   await builds.cancel("bld_0");
   expect(server.last.url).toBe("/v1/builds/bld_0/cancel");
   await builds.retry("bld_0");
