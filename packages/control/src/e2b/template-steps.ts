@@ -69,7 +69,7 @@ export function translateTemplate({ fromImage, fromTemplate, ...body }: Template
     );
   const translation = new Translation(fromTemplate === undefined);
   for (const [index, step] of (body.steps ?? []).entries()) translation.add(step, index + 1);
-  const start = startOf(body);
+  const start = startOf(body, translation.finish());
   const { steps, hashes, instructions, instructionOfStep } = translation;
   return {
     request: { from, steps, context: hashes.length > 0, ...(start !== undefined && { start }) },
@@ -113,6 +113,12 @@ class Translation {
     if (type === "COPY")
       return this.#copy({ source: first, target: second, owner: third, mode: fourth }, filesHash);
     throw new TemplateFault(instruction, `There is no instruction "${type}" here.`);
+  }
+
+  /** Our own commands in its sandboxes begin as root, and become the user that each of them is for. Returns whom the template starts as. */
+  finish(): string {
+    if (this.#user !== "root") this.#push({ user: "root" });
+    return this.#user;
   }
 
   #push(step: NativeStep): void {
@@ -188,10 +194,19 @@ function pairsOf(args: readonly string[]): Record<string, string> {
 /** With them a start that nothing waits for has 20 seconds. */
 const READY_DEFAULT = "sleep 20";
 
-function startOf({ startCmd = "", readyCmd = "" }: TemplateBody): BuildRequest["start"] {
+function startOf({ startCmd = "", readyCmd = "" }: TemplateBody, user: string): BuildRequest["start"] {
   if (startCmd === "" && readyCmd === "") return undefined;
-  const command = startCmd === "" ? "exec sleep infinity" : `exec /bin/bash -l -c ${quoted(startCmd)}`;
+  const command =
+    startCmd === "" ? "exec sleep infinity" : asUser(`/bin/bash -l -c ${quoted(startCmd)}`, user);
   return { command, ready: readyOf(readyCmd === "" ? READY_DEFAULT : readyCmd) };
+}
+
+/** `user` was checked by the plan of its step. */
+function asUser(command: string, user: string): string {
+  if (user === "root") return `exec ${command}`;
+  const [name = ""] = user.split(":");
+  const home = `"$(getent passwd ${quoted(name)} | cut -d: -f6)"`;
+  return `exec runuser -u ${quoted(name)} -- env HOME=${home} USER=${quoted(name)} ${command}`;
 }
 
 /** What `waitForPort` of the clients writes is asked from outside, so that the template needs no `ss`. */
