@@ -58,3 +58,25 @@ test("a number of hosts leads to those hosts alone", async () => {
   await page.getByRole("button", { name: "Only draining" }).click();
   await page.getByRole("heading", { level: 2, name: "fake" }).waitFor();
 });
+
+test("what was made in the last day leads to all of it, and machines are counted by status", async () => {
+  const { page } = dashboard;
+  const { id } = await world.createSandbox({ name: "made-and-gone" });
+  await world.createMachine({ name: "counted" });
+  await world.call("DELETE", `/v1/sandboxes/${id}`);
+  await usageSampler(world.context, 1_000).activate(new AbortController().signal);
+  await dashboard.logIn(world.token);
+  const card = (name: string) =>
+    page.locator("section").filter({ has: page.getByRole("heading", { level: 2, name }) });
+  const counted = await world.call<{ counts: { running: number } }>("GET", "/v1/machines?counts=true");
+  await card("Machines")
+    .getByRole("link", { name: `running ${counted.body.counts.running}` })
+    .click();
+  await page.getByRole("link", { name: "counted" }).waitFor();
+  await page.goBack();
+  await card("Made in the last day").getByRole("link", { name: "sandboxes" }).click();
+  await page.getByRole("link", { name: "made-and-gone" }).waitFor();
+  await page.goBack();
+  await card("vCPUs at most").getByRole("link").click();
+  await page.getByRole("heading", { level: 2, name: "Limits" }).waitFor();
+});

@@ -2,12 +2,12 @@ import type { Machine, MachineFilter } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useList } from "../live/use-list.ts";
 import { href, query } from "../router.ts";
-import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
+import { Filter, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
-import { listRequest } from "../ui/copy-as.tsx";
+import { vmFilter } from "../vm/vm-filter.ts";
 import { Id } from "../ui/copy.tsx";
 
 const PAGE = 100;
@@ -37,18 +37,14 @@ const words = {
   command: "skerry machine list",
   method: "machines.list",
   item: "machine",
-  flagOf: { q: "search" },
 };
 
 export function View() {
-  const filter = filtersOf("status", "q", "template", "host");
-  // The address can say anything; the server refuses what is no filter.
-  const asked = { ...(filter as MachineFilter), alive: filter["status"] === undefined };
-  const search = new URLSearchParams({ ...filter, ...(asked.alive && { alive: "true" }) }).toString();
+  const { given, asked, key, request } = vmFilter<MachineFilter>(words);
   const list = useList({
     kind: "machine",
-    key: search,
-    takes: ({ status }) => status !== "destroyed" && (filter["status"] ?? status) === status,
+    key,
+    takes: ({ status }) => status !== "destroyed" && (given["status"] ?? status) === status,
     load: (cursor, signal) =>
       skerry.machines.page({ ...asked, limit: PAGE, cursor, counts: true }, { signal }),
   });
@@ -58,7 +54,7 @@ export function View() {
       list={list}
       columns={columns}
       to={({ id }) => `/machines/${id}`}
-      request={listRequest(words, filter, asked.alive ? { alive: true } : {})}
+      request={request}
       empty={{
         what: query.value.size > 0 ? "No machine passes the filters." : "There are no machines.",
         command: "skerry machine create base",
@@ -70,6 +66,7 @@ export function View() {
       }
     >
       <Filter name="q" label="Name or id begins with" />
+      <Filter name="created_after" label="Made after" />
     </ListPage>
   );
 }

@@ -2,6 +2,7 @@ import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { NeedsYou } from "../overview/needs-you.tsx";
 import { href } from "../router.ts";
+import { may } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Loading, Page } from "../ui/page.tsx";
 import { Panel } from "../ui/panel.tsx";
@@ -11,6 +12,7 @@ import { bytesText, countText } from "../ui/text.ts";
 
 const LOOK_EVERY_MS = 10_000;
 const USAGE_EVERY_MS = 60_000;
+const LIMITS = "/organization";
 const MIB = 1024 * 1024;
 
 export function View() {
@@ -18,7 +20,10 @@ export function View() {
   const usage = useLoaded("usage", (signal) => skerry.usage({ step: "15m" }, { signal }), {
     everyMs: USAGE_EVERY_MS,
   });
+  const machines = useLoaded("machines", countMachines, { everyMs: LOOK_EVERY_MS });
   const points = usage.value?.items ?? [];
+  const [first] = points;
+  const since = first && new URLSearchParams({ created_after: first.at }).toString();
   const found = status.value;
   return (
     <Page title="Overview" name="Overview">
@@ -34,22 +39,34 @@ export function View() {
             counts={found.sandboxes}
             past={points.map((point) => point.sandboxes)}
           />
-          <Panel title="Machines">
-            <p class="big">
-              <a href={href("/machines")}>{countText(found.machines)}</a>
-            </p>
-            <Sparkline values={points.map(({ machines }) => machines)} />
-          </Panel>
+          <Counted
+            title="Machines"
+            to="/machines"
+            counts={machines.value ?? {}}
+            past={points.map((point) => point.machines)}
+          />
           <Counted title="Hosts" to="/hosts" counts={found.hosts} past={[]} />
-          <Past title="vCPUs at most" values={points.map(({ vcpus }) => vcpus)} text={countText} />
+          <Past
+            title="vCPUs at most"
+            to={LIMITS}
+            values={points.map(({ vcpus }) => vcpus)}
+            text={countText}
+          />
           <Past
             title="Memory at most"
+            to={LIMITS}
             values={points.map(({ memory_mib: mib }) => mib)}
             text={(mib) => bytesText(mib * MIB)}
           />
           <Panel title="Made in the last day">
             <p class="big">{countText(points.reduce((sum, { created }) => sum + created, 0))}</p>
             <Sparkline values={points.map(({ created }) => created)} />
+            {since !== undefined && (
+              <p class="help">
+                All <a href={href(`/sandboxes?${since}`)}>sandboxes</a> and{" "}
+                <a href={href(`/machines?${since}`)}>machines</a> made since then, also those that have ended.
+              </p>
+            )}
           </Panel>
           <Panel title="Denied packets in the last day">
             <p class="big">{countText(points.reduce((sum, { denied }) => sum + denied, 0))}</p>
@@ -65,17 +82,27 @@ export function View() {
   );
 }
 
+/** By status; of a session that may not read them, none. */
+async function countMachines(signal: AbortSignal): Promise<Readonly<Record<string, number>>> {
+  if (!may("machines:read")) return {};
+  return (await skerry.machines.page({ alive: true, counts: true, limit: 1 }, { signal })).counts ?? {};
+}
+
 interface PastProps {
+  /** What counts them now, against what there may be. */
+  readonly to: string;
   readonly title: string;
   readonly values: readonly number[];
   readonly text: (value: number) => string;
 }
 
 /** The most of a step, in the last day; the figure is the last one. */
-function Past({ title, values, text }: PastProps) {
+function Past({ title, to, values, text }: PastProps) {
   return (
     <Panel title={title}>
-      <p class="big">{text(values.at(-1) ?? 0)}</p>
+      <p class="big">
+        <a href={href(to)}>{text(values.at(-1) ?? 0)}</a>
+      </p>
       <Sparkline values={values} />
     </Panel>
   );

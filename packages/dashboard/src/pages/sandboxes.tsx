@@ -2,12 +2,12 @@ import { resources } from "../live/resources.ts";
 import { useList } from "../live/use-list.ts";
 import { skerry } from "../api.ts";
 import { href, query } from "../router.ts";
-import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
+import { Filter, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
-import { listRequest } from "../ui/copy-as.tsx";
+import { vmFilter } from "../vm/vm-filter.ts";
 import { Id } from "../ui/copy.tsx";
 import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";
 
@@ -38,21 +38,17 @@ const words = {
   command: "skerry sandbox list",
   method: "sandboxes.list",
   item: "sandbox",
-  flagOf: { q: "search" },
 };
 
 export function View() {
-  const filter = filtersOf("status", "q", "template", "host");
-  // The address can say anything; the server refuses what is no filter.
-  const asked = { ...(filter as SandboxFilter), alive: filter["status"] === undefined };
-  const search = new URLSearchParams({ ...filter, ...(asked.alive && { alive: "true" }) }).toString();
+  const { given, asked, key, request } = vmFilter<SandboxFilter>(words);
   const list = useList({
     kind: "sandbox",
-    key: search,
+    key,
     takes: ({ status, template }) =>
       status !== "destroyed" &&
-      (filter["template"] ?? template) === template &&
-      (filter["status"] ?? status) === status,
+      (given["template"] ?? template) === template &&
+      (given["status"] ?? status) === status,
     load: async (cursor, signal) => {
       const page = await skerry.sandboxes.page({ ...asked, limit: PAGE, cursor, counts: true }, { signal });
       return { ...page, items: page.items.map(({ info }) => info) };
@@ -64,7 +60,7 @@ export function View() {
       list={list}
       columns={columns}
       to={({ id }) => `/sandboxes/${id}`}
-      request={listRequest(words, filter, asked.alive ? { alive: true } : {})}
+      request={request}
       empty={{
         what: query.value.size > 0 ? "No sandbox passes the filters." : "There are no sandboxes.",
         command: "skerry sandbox create base",
@@ -76,6 +72,7 @@ export function View() {
       }
     >
       <Filter name="q" label="Name or id begins with" />
+      <Filter name="created_after" label="Made after" />
     </ListPage>
   );
 }

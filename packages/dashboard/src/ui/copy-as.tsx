@@ -96,19 +96,17 @@ interface ListWords {
   readonly flagOf?: Readonly<Record<string, string>>;
 }
 
-/** A list by the filters that its page has in its address. `always`: what the page asks for in any case, as the command does by itself. */
+/** A list by the filters that its page has in its address. */
 export function listRequest(
   { path, command: start, method, item, flagOf = {} }: ListWords,
   filter: Readonly<Record<string, string>>,
-  always: Readonly<Record<string, boolean>> = {},
 ): RequestWords {
-  const asked = { ...filter, ...always };
   const words = Object.entries(filter).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
   return {
     method: "GET",
-    path: withQuery(path, asked),
+    path: withQuery(path, filter),
     cli: command(start, ...words),
-    typescript: callForEach(method, item, asked),
+    typescript: callForEach(method, item, filter),
   };
 }
 

@@ -174,7 +174,7 @@ const STILL = `(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
     const still = node.nodeValue.replace(/\\b([a-z]{3}_)([0-9a-z]+)((?:…[0-9a-z]+)?)/g, (_, kind, head, tail) =>
-      kind + head.replace(/./g, "0") + tail.replace(/[0-9a-z]/g, "0")).replace(/\\b\\d\\d:\\d\\d:\\d\\d\\b/g, "00:00:00");
+      kind + head.replace(/./g, "0") + tail.replace(/[0-9a-z]/g, "0")).replace(/\\b\\d\\d:\\d\\d:\\d\\d\\b/g, "00:00:00").replace(/\\b[0-9a-f]{64}\\b/g, (digest) => "0".repeat(digest.length));
     if (node.nodeValue !== still) node.nodeValue = still;
   }
   for (const time of document.querySelectorAll("time")) if (time.textContent !== "5 min ago") time.textContent = "5 min ago";

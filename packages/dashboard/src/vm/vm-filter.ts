@@ -1,0 +1,46 @@
+// What of the address filters a list of sandboxes or of machines, as the page asks for it and as one would ask for it elsewhere.
+
+import { callForEach, command, withQuery, type RequestWords } from "../ui/copy-as.tsx";
+import { filtersOf } from "../ui/list-page.tsx";
+
+interface VmListWords {
+  readonly path: string;
+  readonly command: string;
+  /** Of the client, and what it gives. */
+  readonly method: string;
+  readonly item: string;
+}
+
+interface VmFilter<Filter> {
+  /** As the address has it. */
+  readonly given: Readonly<Record<string, string>>;
+  readonly asked: Filter;
+  /** Another one is another list. */
+  readonly key: string;
+  readonly request: RequestWords;
+}
+
+const flagOf: Readonly<Record<string, string>> = { q: "search", created_after: "created-after" };
+
+/** Those that are alive, unless a status is asked for or all that was made since a time. */
+export function vmFilter<Filter>({ path, command: start, method, item }: VmListWords): VmFilter<Filter> {
+  const given = filtersOf("status", "q", "template", "host", "created_after");
+  const { created_after: createdAfter, ...plain } = given;
+  const hasEnded = given["status"] !== undefined || createdAfter !== undefined;
+  const alive = hasEnded ? {} : { alive: true };
+  const asked = { ...plain, ...(createdAfter !== undefined && { createdAfter }), ...alive };
+  const withEnded = createdAfter !== undefined && given["status"] === undefined ? ["--all"] : [];
+  const words = Object.entries(given).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
+  return {
+    given,
+    // The address can say anything; the server refuses what is no filter.
+    asked: asked as Filter,
+    key: JSON.stringify(asked),
+    request: {
+      method: "GET",
+      path: withQuery(path, { ...given, ...alive }),
+      cli: command(start, ...words, ...withEnded),
+      typescript: callForEach(method, item, asked),
+    },
+  };
+}
