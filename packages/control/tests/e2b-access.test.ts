@@ -177,7 +177,7 @@ test("a request that is sent again with its key creates one sandbox", async () =
 test("a field that has no effect is refused by name, and so is what has no counterpart", async () => {
   const refused = await world.call("POST", "/e2b/sandboxes", { body: { templateID: "base", mcp: {} } });
   expect([refused.status, refused.body]).toEqual([400, { code: 400, message: 'There is no field "mcp".' }]);
-  for (const path of ["volumes", "secrets", "v3/templates", "teams", "nodes", "api-keys"])
+  for (const path of ["volumes", "secrets", "v3/templates", "nodes", "access-tokens"])
     expect((await world.call("GET", `/e2b/${path}`)).status, path).toBe(501);
   const unknown = await world.call("GET", "/e2b/nothing");
   expect([unknown.status, unknown.body["code"]]).toEqual([404, 404]);

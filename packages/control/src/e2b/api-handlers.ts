@@ -14,6 +14,7 @@ import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
 import { keepAlive } from "../sandboxes/sandboxes.ts";
 import { getSnapshot } from "../snapshots/snapshots.ts";
+import { apiKeyHandlers } from "./api-key-handlers.ts";
 import { connectionOf, idOf } from "./api-request.ts";
 import type { ApiHandlers, E2bHandler } from "./e2b-routes.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
@@ -32,6 +33,7 @@ import {
 import { livingSandbox, readDetail, readList } from "./sandbox-reads.ts";
 import { e2bStates } from "./sandbox-view.ts";
 import { snapshotHandlers } from "./snapshot-handlers.ts";
+import { teamHandlers } from "./team-handlers.ts";
 import { templateBuildHandlers } from "./template-build-handlers.ts";
 import { sizeOfTemplate, templateProgressHandlers } from "./template-builds.ts";
 import { templateHandlers } from "./template-handlers.ts";
@@ -151,6 +153,8 @@ export const apiHandlers: ApiHandlers = {
   },
   ...historyHandlers,
   ...snapshotHandlers,
+  ...apiKeyHandlers,
+  ...teamHandlers,
   ...templateHandlers,
   ...templateBuildHandlers,
   ...templateProgressHandlers,

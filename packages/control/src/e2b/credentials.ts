@@ -15,19 +15,28 @@ import type { Context } from "../context.ts";
 import { readSignature, SignedFiles } from "./file-signatures.ts";
 import { signingKey } from "../vms/signed-urls/signing-key.ts";
 
-const KEY_PREFIX = "e2b_";
+export const KEY_PREFIX = "e2b_";
 
 function secretOfKey(key: string | undefined): string | undefined {
   if (key === undefined || !/^e2b_(?:[0-9a-f]{2}){1,100}$/.test(key)) return key;
   return Buffer.from(key.slice(KEY_PREFIX.length), "hex").toString("latin1");
 }
 
+/** As the clients take it without being told not to look at it. */
+export function keyOfSecret(secret: string): string {
+  return KEY_PREFIX + Buffer.from(secret, "latin1").toString("hex");
+}
+
+/** Of our own token that the request is made with. */
+export function secretOf({ headers }: FastifyRequest): string | undefined {
+  const { "x-api-key": key, authorization } = headers;
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
+  return secretOfKey(typeof key === "string" ? key : bearer);
+}
+
 /** Never a browser's session: no page calls here. */
 export function apiCredentials(_context: Context, request: FastifyRequest): Credentials {
-  const { "x-api-key": key, authorization } = request.headers;
-  const [, bearer] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
-  const sent = typeof key === "string" ? key : bearer;
-  return readCredentials(secretOfKey(sent), organizationInHeader(request));
+  return readCredentials(secretOf(request), organizationInHeader(request));
 }
 
 /** Of requests whose signature says it. */

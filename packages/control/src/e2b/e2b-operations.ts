@@ -6,6 +6,9 @@ import { Type } from "typebox";
 import type { Context } from "../context.ts";
 import type { GuardedOperation } from "../api/operation.ts";
 import { buildOperations } from "../builds/build-operations.ts";
+import { organizationOperations } from "../organizations/organization-operations.ts";
+import { tokenOperations } from "../organizations/token-operations.ts";
+import { usageOperations } from "../usage/usage-operations.ts";
 import { templateOperations } from "../templates/template-operations.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
@@ -54,6 +57,9 @@ const { getSandboxMetrics, listSandboxEvents, setSandboxEgress } = sandboxVmOper
 const { createSnapshot, forkSandbox } = sandboxSnapshotOperations;
 const { listSnapshots, deleteSnapshot } = snapshotOperations;
 const { listTemplates, getTemplate, deleteTemplate, tagTemplate, untagTemplate } = templateOperations;
+const { createToken, listTokens, revokeToken } = tokenOperations;
+const { getOrganization } = organizationOperations;
+const { getUsage } = usageOperations;
 const { createTemplate, uploadBuildContext, getBuild, getBuildLog } = buildOperations;
 
 export const e2bOperations = {
@@ -93,6 +99,12 @@ export const e2bOperations = {
   findAlias: api(getTemplate, "GET", "/templates/aliases/:alias"),
   assignTags: api(tagTemplate, "POST", "/templates/tags"),
   removeTags: api(untagTemplate, "DELETE", "/templates/tags"),
+  listApiKeys: api(listTokens, "GET", "/api-keys"),
+  createApiKey: api(createToken, "POST", "/api-keys"),
+  deleteApiKey: api(revokeToken, "DELETE", "/api-keys/:key"),
+  listTeams: api(getOrganization, "GET", "/teams"),
+  teamMetrics: api(getUsage, "GET", "/teams/:team/metrics"),
+  teamMetricsMax: api(getUsage, "GET", "/teams/:team/metrics/max"),
   listTags: api(getTemplate, "GET", "/templates/:template/tags"),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;
 
