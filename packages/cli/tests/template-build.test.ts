@@ -189,6 +189,32 @@ test("without a name nothing is built", async () => {
   ]);
 });
 
+test("a repository is named, and nothing of it is read here", async () => {
+  const steps = [{ kind: "git", name: "clone", status: "done", exit_code: 0 }];
+  const error = {
+    code: "app_not_detected",
+    message: "Nothing.",
+    step: null,
+    exit_code: null,
+    last_lines: [],
+  };
+  await using server = await buildServer({ status: "failed", steps, error });
+  await using shell = await Shell.forServer(server);
+  const build = (...flags: string[]) => shell.run("template", "build", ...flags, "--name", "shop");
+  expect((await build("--git", "https://git.example.com/shop.git#v1:web")).stderr).toContain(
+    "app_not_detected",
+  );
+  expect(JSON.parse(server.received[0]?.body.toString() ?? "")).toEqual({
+    ...{ name: "shop", git: "https://git.example.com/shop.git#v1:web" },
+  });
+  for (const flags of [
+    ["--git", "file:///etc"],
+    ["--git", "https://git.example.com/shop.git", "--plan"],
+    ["web", "--git", "https://git.example.com/shop.git"],
+  ])
+    expect((await build(...flags)).code).not.toBe(0);
+});
+
 test("versions are tagged and deleted by NAME:TAG, and a log is printed whole", async () => {
   await using server = await buildServer({});
   await using shell = await Shell.forServer(server);

@@ -2,7 +2,8 @@
 
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
-import type { BuildEgress, BuildLog } from "@skerry/contract/builds/build";
+import type { BuildEgress } from "@skerry/contract/builds/build";
+import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { SkerryError } from "@skerry/contract/errors";
 import { exampleOf } from "@skerry/contract/named";
 import { EgressDenial } from "@skerry/contract/vms/egress";

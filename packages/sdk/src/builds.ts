@@ -1,12 +1,7 @@
 // Builds of templates: how far they are, and what they print.
 
-import type {
-  Build,
-  BuildEgress,
-  BuildListQuery,
-  BuildLog,
-  BuildLogLine,
-} from "@skerry/contract/builds/build";
+import type { Build, BuildEgress, BuildListQuery } from "@skerry/contract/builds/build";
+import type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build-log";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { bytesToSend, type UploadContent } from "./files.ts";

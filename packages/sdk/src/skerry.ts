@@ -180,7 +180,8 @@ export type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 export type { Template } from "@skerry/contract/templates/template";
 export type { BuildFilter, BuildLogOptions } from "./builds.ts";
 export type { BuildOptions } from "./templates.ts";
-export type { Build, BuildEgress, BuildLog, BuildLogLine, BuildRequest } from "@skerry/contract/builds/build";
+export type { Build, BuildEgress, BuildRequest } from "@skerry/contract/builds/build";
+export type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build-log";
 export type { Role } from "@skerry/contract/organizations/roles";
 export type { Scope } from "@skerry/contract/organizations/scopes";
 export type {

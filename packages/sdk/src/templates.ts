@@ -1,6 +1,7 @@
 // Templates: what sandboxes and machines are made of.
 
-import type { Build, BuildLogLine, BuildRequest } from "@skerry/contract/builds/build";
+import type { Build, BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
 import { Builds } from "./builds.ts";
 import type { UploadContent } from "./files.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { BuildLogLine } from "@skerry/contract/builds/build";
+import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import { Skerry } from "../src/skerry.ts";
 import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
 

@@ -134,6 +134,14 @@ export const BuildRequest = named(
         description: "An image of a registry, such as `docker.io/library/alpine:3`.",
       }),
     ),
+    git: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 6_000,
+        description:
+          "A repository to clone as the context, `URL[#REF[:FOLDER]]`, over https, http or git and without a login. With neither `steps` nor `dockerfile`, what it is is detected.",
+      }),
+    ),
     context: Type.Optional(
       Type.Boolean({
         description: "The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.",
@@ -213,6 +221,7 @@ export const Build = named(
     status: OneOf(buildStatuses),
     waits_for_context: Type.Boolean(),
     steps: Type.Array(BuildStep, { description: "Empty until they are known." }),
+    commit: Nullable(Type.String({ description: "Id of the commit that was cloned." })),
     error: BuildError,
     template_id: Nullable(Type.String({ description: "Of the version that it made, once it is ready." })),
     size: Type.String(),
@@ -238,6 +247,7 @@ export const Build = named(
         exit_code: null,
       },
     ],
+    commit: null,
     error: null,
     template_id: null,
     size: "shared-cpu-4x",
@@ -275,41 +285,3 @@ export const BuildListQuery = Type.Object(
   closed,
 );
 export type BuildListQuery = Static<typeof BuildListQuery>;
-
-export const BuildLogQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: "Only lines after this one. Default: 0, from the first line.",
-      }),
-    ),
-    follow: Type.Optional(Type.Boolean({ description: "Server-sent events, until the build has ended." })),
-  },
-  closed,
-);
-
-export const BuildLogLine = named(
-  "BuildLogLine",
-  {
-    line: Type.Integer({ description: "Its number, from 1." }),
-    step: Nullable(Type.Integer({ description: "Its place in `steps`; null: of no step." })),
-    time: Timestamp,
-    text: Type.String(),
-  },
-  { line: 1, step: 0, time: "2026-11-20T16:41:10.123Z", text: "Reading package lists..." },
-);
-export type BuildLogLine = Static<typeof BuildLogLine>;
-
-export const BuildLog = named(
-  "BuildLog",
-  {
-    lines: Type.Array(BuildLogLine),
-    more: Type.Boolean({ description: "There are more by now: ask with `after`." }),
-  },
-  {
-    lines: [exampleOf(BuildLogLine)],
-    more: false,
-  },
-);
-export type BuildLog = Static<typeof BuildLog>;

@@ -29,6 +29,8 @@ export class SmallRoot implements AsyncDisposable {
     this.context = join(folder, "context");
     this.#scripts = builderScripts(`
 context=${this.context}
+told=${join(folder, "told")}
+work=${join(folder, "work")}
 mount_disk() { ${mount.replace("ROOT", this.root)} || fault builder_failed "nothing is mounted"; }
 trim_disk() { :; }
 check_disk() { :; }

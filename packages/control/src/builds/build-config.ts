@@ -2,17 +2,23 @@
 
 import { imageConfig, IMAGE_CONFIG_MAX_BYTES } from "@skerry/contract/builds/plan/image-config";
 import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/builder-scripts";
+import { isUndetected } from "@skerry/contract/builds/plan/plan-build";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { BuildRow } from "./build-store.ts";
 
 export async function configOfBuild(
-  { id, execution_id, config, request }: BuildRow & { readonly execution_id: string },
+  { id, execution_id, config, request, target }: BuildRow & { readonly execution_id: string },
   client: HostClient,
   stop: AbortSignal,
 ): Promise<TemplateConfig> {
-  if (request.dockerfile === undefined && request.image === undefined) return config;
+  // Of what is detected in a repository, a Dockerfile alone begins on an empty disk.
+  const isImage =
+    request.dockerfile !== undefined ||
+    request.image !== undefined ||
+    (isUndetected(request) && target.on.kind === "empty");
+  if (!isImage) return config;
   const text = await readImageConfig(client, { id, execution_id }, stop);
   const image = imageConfig(text);
   return {

@@ -14,6 +14,7 @@ import type { Queries } from "../db/database.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readBuildParams, targetOf, type BuildParams } from "./build-params.ts";
 import { insertBuild, insertSteps, stepsOf } from "./build-store.ts";
+import { plannedRows } from "./planned-rows.ts";
 import { buildOf, getBuild } from "./builds.ts";
 import { SkerryError } from "@skerry/contract/errors";
 
@@ -105,22 +106,6 @@ async function writeBuild(
     },
     timeoutMs,
   );
-  await insertSteps(
-    transaction,
-    plan.steps.map((step, index) => ({
-      ...{
-        build_id: id,
-        org_id: caller.orgId,
-        index,
-        kind: step.kind,
-        name: step.name,
-        command: step.command,
-      },
-      env: JSON.stringify(step.env),
-      timeout_ms: stepTimeoutMs,
-      execution: newId("execution"),
-      exit_code: null,
-    })),
-  );
+  await insertSteps(transaction, plannedRows(row, plan, stepTimeoutMs));
   return buildOf(row, await stepsOf(transaction, [id]));
 }

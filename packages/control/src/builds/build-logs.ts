@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build";
+import type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build-log";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";

@@ -1,14 +1,6 @@
 import { Type } from "typebox";
-import {
-  Build,
-  BuildEgress,
-  BuildList,
-  BuildListQuery,
-  BuildLog,
-  BuildLogLine,
-  BuildLogQuery,
-  BuildRequest,
-} from "@skerry/contract/builds/build";
+import { Build, BuildEgress, BuildList, BuildListQuery, BuildRequest } from "@skerry/contract/builds/build";
+import { BuildLog, BuildLogLine, BuildLogQuery } from "@skerry/contract/builds/build-log";
 import { NoFields } from "@skerry/contract/named";
 import type { Access, Operations } from "../api/operation.ts";
 import { egressErrors } from "../vms/vm-errors.ts";

@@ -105,8 +105,13 @@ function inheritedOf({
   return { env, user, workdir };
 }
 
-function checkContext({ steps = [], dockerfile, context }: BuildRequest): void {
-  if (context === true) return;
+function checkContext({ steps = [], dockerfile, context, git }: BuildRequest): void {
+  if (git !== undefined && context === true)
+    throw new SkerryError("bad_request", '"git" is the context, and "context" says that one is sent.', {
+      remediation: "Give one of them.",
+      context: { field: "context" },
+    });
+  if (context === true || git !== undefined) return;
   const field =
     dockerfile !== undefined ? "dockerfile" : steps.some(({ copy }) => copy !== undefined) ? "steps" : null;
   if (field === null) return;
@@ -122,7 +127,7 @@ function checkContext({ steps = [], dockerfile, context }: BuildRequest): void {
 }
 
 /** As hosts take it. Throws where the condition is none, or is several. */
-function startOf(start: BuildRequest["start"]): TemplateConfig["start"] {
+export function startOf(start: BuildRequest["start"]): TemplateConfig["start"] {
   if (start === undefined) return undefined;
   const { command, ready } = start;
   if (ready === undefined) return { command, timeout_ms: READY_WITHIN_MS };

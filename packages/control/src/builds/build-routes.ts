@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { BuildLogLine } from "@skerry/contract/builds/build";
+import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { requestSignal } from "../api/request-signal.ts";
 import { routes } from "../api/routes.ts";

@@ -8,6 +8,7 @@ import {
   type BuildStatus,
 } from "@skerry/contract/builds/build-status";
 import type { EgressDenial } from "@skerry/contract/vms/egress";
+import { newId } from "@skerry/contract/ids";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import type { Insertable } from "kysely";
 import { backoff } from "../db/backoff.ts";
@@ -47,11 +48,37 @@ export async function insertBuild(
   return row;
 }
 
-export async function insertSteps(
-  transaction: Queries,
-  steps: readonly Insertable<Tables["build_steps"]>[],
-): Promise<void> {
+export async function insertSteps(transaction: Queries, steps: readonly NewStep[]): Promise<void> {
   if (steps.length > 0) await transaction.insertInto("build_steps").values(steps).execute();
+}
+
+export type NewStep = Insertable<Tables["build_steps"]>;
+
+export async function noteCommit(db: Queries, id: string, commit: string): Promise<void> {
+  await sql`update builds set commit = ${commit}, version = version + 1 where id = ${id}`.execute(db);
+}
+
+interface NewBeginning {
+  readonly commit: string;
+  readonly target: BuildRow["target"];
+  readonly config: BuildRow["config"];
+  readonly steps: readonly NewStep[];
+}
+
+/** It waits for another microVM, with other steps. Nothing changes where another writer was first. */
+export async function beginAnew(
+  transaction: Queries,
+  { id, version }: Pick<BuildRow, "id" | "version">,
+  { commit, target, config, steps }: NewBeginning,
+): Promise<void> {
+  const { numAffectedRows } = await sql`
+    update builds set
+      status = 'queued', version = version + 1, execution_id = ${newId("incarnation")}, attempts = 0, retry_at = now(),
+      commit = ${commit}, target = ${JSON.stringify(target)}::jsonb, config = ${JSON.stringify(config)}::jsonb
+    where id = ${id} and version = ${version} and status = 'building'`.execute(transaction);
+  if (numAffectedRows !== 1n) return;
+  await sql`delete from build_steps where build_id = ${id}`.execute(transaction);
+  await insertSteps(transaction, steps);
 }
 
 export async function buildById(db: Queries, id: string): Promise<BuildRow | undefined> {

@@ -62,6 +62,7 @@ export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
         started_at: started_at?.toISOString() ?? null,
         finished_at: finished_at?.toISOString() ?? null,
       })),
+    commit: row.commit,
     error: row.error,
     template_id: row.status === "ready" ? row.template_id : null,
     size: row.size,

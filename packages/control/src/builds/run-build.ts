@@ -31,6 +31,7 @@ import {
 } from "./build-store.ts";
 import { configOfBuild } from "./build-config.ts";
 import { keepDenials } from "./build-egress.ts";
+import { afterClone } from "./detect-source.ts";
 import { contextMissing, contextWaitMs } from "./build-context.ts";
 import { runStep } from "./run-step.ts";
 
@@ -153,7 +154,10 @@ async function startVm(
 async function runSteps(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
   const vm = { id: row.id, execution_id: row.execution_id };
   for (const step of await stepsOf(context.db, [row.id])) {
-    if (step.status === "done") continue;
+    if (step.status === "done") {
+      if (await isNewBeginning(context, { row, client, stop }, step)) return buildById(context.db, row.id);
+      continue;
+    }
     const startedMs = performance.now();
     if (step.status === "waiting")
       await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
@@ -172,8 +176,22 @@ async function runSteps(context: Context, { row, client, stop }: Running): Promi
     // Canceled meanwhile.
     const now = await buildById(context.db, row.id);
     if (now?.status !== "building") return now;
+    if (await isNewBeginning(context, { row, client, stop }, step)) return buildById(context.db, row.id);
   }
   return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, "sealing");
+}
+
+/** Whether it begins anew, by what the step has cloned. */
+async function isNewBeginning(
+  context: Context,
+  { row, client, stop }: Running,
+  { kind, timeout_ms: timeoutMs }: StepRow,
+): Promise<boolean> {
+  if (kind !== "git" || row.commit !== null) return false;
+  const now = await buildById(context.db, row.id);
+  if (now?.status !== "building") return true;
+  const vm = { id: row.id, execution_id: row.execution_id };
+  return afterClone(context, { row: now, client, vm, timeoutMs, stop });
 }
 
 interface EndedStep {

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from "fastify";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { BuildStatus } from "@skerry/contract/builds/build-status";
-import type { BuildLogLine } from "@skerry/contract/builds/build";
+import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import { reservedTemplateNames } from "@skerry/contract/templates/template-name";
 import { Type } from "typebox";
 import { callerOf } from "../api/authenticate-hook.ts";

@@ -836,6 +836,8 @@ class Build(TypedDict):
     waits_for_context: bool
     #: Empty until they are known.
     steps: List[BuildSteps]
+    #: Id of the commit that was cloned.
+    commit: Optional[str]
     #: Why it failed, or why it was canceled where no request asked for that.
     error: Optional[BuildError]
     #: Of the version that it made, once it is ready.
@@ -958,6 +960,9 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     dockerfile: BuildRequestDockerfile
     #: An image of a registry, such as `docker.io/library/alpine:3`.
     image: str
+    #: A repository to clone as the context, `URL[#REF[:FOLDER]]`, over https, http or git and without a login. With
+    #: neither `steps` nor `dockerfile`, what it is is detected.
+    git: str
     #: The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.
     context: bool
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.

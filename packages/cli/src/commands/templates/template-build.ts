@@ -6,6 +6,7 @@ import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildPlan, ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
+import { readGitSource } from "@skerry/contract/builds/plan/git-source";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes, InterruptedError } from "../../errors.ts";
@@ -19,6 +20,7 @@ interface BuildFlags extends EgressFlags {
   readonly tag?: string;
   readonly plan?: boolean;
   readonly from?: string;
+  readonly git?: string;
   readonly dockerfile?: string;
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
@@ -37,6 +39,7 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--name <name>", "of the template")
     .option("--tag <tag>", "of this version (default: latest alone)")
     .option("--plan", "print what would run, and run nothing; no server is asked")
+    .option("--git <url>", "clone this repository in the build instead: URL[#REF[:FOLDER]]")
     .option("--from <template>", "the template to stand on, or that FROM of this name in a Dockerfile means")
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")
     .option("--target <stage>", "the Dockerfile's stage to build")
@@ -47,10 +50,11 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--step-timeout <duration>", "of each step (default: as long as the build has)")
     .option("--json", "print JSON")
     .action(async (dir: string, flags: BuildFlags, self: Command) => {
+      if (flags.git !== undefined) return buildRepository(cli, self, { dir, git: flags.git, flags });
       const context = await readContext(dir);
       const found = appOf(context, flags);
       if (flags.plan === true) return tellPlan(cli, found, flags.json === true);
-      await runBuild(cli, self, { dir, context, found, flags });
+      await runBuild(cli, self, { folder: { dir, context }, found, flags });
     });
   addEgressFlags(build);
   addExamples(
@@ -58,8 +62,33 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     "skerry template build --name web --tag 42",
     "skerry template build --name web --step-timeout 5m --egress-allow-domain '*.example.com'",
     "skerry template build web --plan --dockerfile deploy/Dockerfile",
+    "skerry template build --git https://git.example.com/shop.git#v1.2:web --name shop",
     "skerry template build --plan --json | jq -r '.steps[].shown'",
   );
+}
+
+interface RepositoryBuild {
+  readonly dir: string;
+  readonly git: string;
+  readonly flags: BuildFlags;
+}
+
+/** What it is is detected in the builder: nothing of it is read here. */
+async function buildRepository(cli: Cli, self: Command, { dir, git, flags }: RepositoryBuild): Promise<void> {
+  const { plan, dockerfile, target, buildArg, env, from } = flags;
+  readGitSource(git);
+  if (dir !== "." || plan === true)
+    throw new CliError("bad_flags", "--git is the context, and is read in the build alone.", {
+      remediation: "Give neither a folder nor --plan beside it.",
+      exitCode: exitCodes.usage,
+    });
+  const isDockerfile = dockerfile !== undefined || target !== undefined || buildArg !== undefined;
+  const request = {
+    git,
+    ...(isDockerfile ? { dockerfile: given({ path: dockerfile, target, args: buildArg }) } : {}),
+    ...given({ env, from }),
+  };
+  await runBuild(cli, self, { found: { request, processes: [], why: [] }, flags });
 }
 
 async function tellPlan(cli: Cli, found: DetectedApp, isJson: boolean): Promise<void> {
@@ -68,15 +97,15 @@ async function tellPlan(cli: Cli, found: DetectedApp, isJson: boolean): Promise<
   await printPlan(cli, plan, found);
 }
 
-interface FolderBuild {
-  readonly dir: string;
-  readonly context: ContextFolder;
+interface TemplateBuild {
+  /** Absent where the build clones its context itself. */
+  readonly folder?: { readonly dir: string; readonly context: ContextFolder };
   readonly found: DetectedApp;
   readonly flags: BuildFlags;
 }
 
 /** Prints the template's id on stdout, and what the build prints on stderr. */
-async function runBuild(cli: Cli, self: Command, { dir, context, found, flags }: FolderBuild): Promise<void> {
+async function runBuild(cli: Cli, self: Command, { folder, found, flags }: TemplateBuild): Promise<void> {
   const { name, tag, json, size, timeout, stepTimeout } = flags;
   if (name === undefined)
     throw new CliError("no_name", "The template has no name.", {
@@ -85,7 +114,7 @@ async function runBuild(cli: Cli, self: Command, { dir, context, found, flags }:
     });
   const client = await cli.client(self);
   for (const sentence of found.why) await cli.output.note(sentence);
-  const tree = await packTree(dir, "", context.isLeftOut);
+  const tree = folder && (await packTree(folder.dir, "", folder.context.isLeftOut));
   const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
   const request = { name, ...given({ tag }), ...bounds, ...found.request } as BuildRequest;
   let begun: Build | undefined;
@@ -93,7 +122,9 @@ async function runBuild(cli: Cli, self: Command, { dir, context, found, flags }:
   const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
   try {
     const build = await client.templates.build(request, {
-      context: Readable.toWeb(Readable.from(tree.archive)) as ReadableStream<Uint8Array>,
+      ...(tree !== undefined && {
+        context: Readable.toWeb(Readable.from(tree.archive)) as ReadableStream<Uint8Array>,
+      }),
       signal: cli.signal,
       onBuild: (one) => {
         begun = one;

@@ -36,6 +36,10 @@ export interface PlanRequest {
     readonly args?: Readonly<Record<string, string>>;
   };
   readonly image?: string;
+  /** Where the context comes from, `URL[#REF[:FOLDER]]`. With neither `steps` nor `dockerfile` it is detected what it is. */
+  readonly git?: string;
+  /** That it was cloned at; absent: whatever it is now. */
+  readonly commit?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly user?: string;
   readonly workdir?: string;
@@ -58,7 +62,7 @@ export interface PlannedConfig {
   readonly start?: PlannedStart;
 }
 
-export type StepKind = "run" | "copy" | "workdir" | "dockerfile" | "image" | "seal";
+export type StepKind = "git" | "run" | "copy" | "workdir" | "dockerfile" | "image" | "seal";
 
 /** A step as it is carried out: one shell command line in the builder, whose input is its environment. */
 export interface PlannedStep {

@@ -21,10 +21,12 @@ export const EMPTY_DISK_GIB = 8;
 /** What begins the last line of standard error where a script exits with 125: then comes a code, and a sentence. */
 export const FAULT_PREFIX = "skerry-build: ";
 
-/** Where a script finds disk and context: `mount_disk` mounts the former at /mnt, `trim_disk` gives back there what is free, and `check_disk` looks at it once
+/** Where a script finds disk and context, where it tells (`told`) and works: `mount_disk` mounts the former at /mnt, `trim_disk` gives back there what is free, and `check_disk` looks at it once
  *  it is unmounted. */
 const IN_BUILDER = `
 context=${CONTEXT_FOLDER}
+told=/run/skerry-build
+work=/var/tmp/skerry-git
 root=$(mountpoint -d /)
 disk=
 for one in /sys/block/vd*; do
@@ -257,11 +259,45 @@ fi
 end "$code"
 `;
 
+/** Of the commit that was cloned: its id, and its files, each with a NUL behind it. */
+export const GIT_COMMIT_FILE = "/run/skerry-build/commit";
+export const GIT_FILES_FILE = "/run/skerry-build/files";
+
+// What Git may fetch by is said in a variable, which holds for redirects too. Nothing of the repository is run: there are no hooks, filters or submodules
+// without a configuration that asks for them, and that of the repository is not read. A server of plain files knows no depth.
+const CLONE = `
+export HOME=$told/git GIT_CONFIG_NOSYSTEM=1 GIT_ALLOW_PROTOCOL=https:http:git GIT_TERMINAL_PROMPT=0 GIT_LFS_SKIP_SMUDGE=1
+rm -rf "$context" "$work" "$HOME" && mkdir -p "$HOME" "$work" && cd "$work" && git init --quiet --template= . || exit 1
+clone() {
+  git fetch --quiet --depth 1 --no-tags --no-recurse-submodules -- "$STEP_URL" "$1" ||
+    git fetch --quiet --no-tags --no-recurse-submodules -- "$STEP_URL" "$1"
+}
+clone "$STEP_REF" || exit
+commit=$(git rev-parse --verify "FETCH_HEAD^{commit}") || exit 1
+if [ -n "$STEP_COMMIT" ] && [ "$commit" != "$STEP_COMMIT" ]; then
+  clone "$STEP_COMMIT" && commit=$(git rev-parse --verify "FETCH_HEAD^{commit}") && [ "$commit" = "$STEP_COMMIT" ] ||
+    fault step_invalid "$STEP_REF has become another commit meanwhile; retry the build"
+fi
+git checkout --quiet --detach "$commit" || exit 1
+rm -rf .git
+real=$(realpath -e -- "$STEP_FOLDER" 2>/dev/null) && [ -d "$real" ] || fault step_invalid "there is no folder $STEP_FOLDER in the repository"
+case $real/ in
+  "$work"/*) ;;
+  *) fault step_invalid "$STEP_FOLDER is a link that leads out of the repository" ;;
+esac
+mv -- "$real" "$context" && chmod 755 "$context" && cd "$context" && rm -rf "$work" || exit 1
+find . -mindepth 1 ! -type d -printf '%P\\0' >"$told/files" && echo "$commit" >"$told/commit" || exit 1
+echo "commit $commit"
+`;
+
 /** The text of each kind of step. `place` says where disk and context are. */
 export function builderScripts(place: string) {
   const script = (...parts: readonly string[]): string =>
     `exec unshare --mount --propagation private --pid --fork --kill-child=KILL /bin/bash --norc --noprofile -c ${quoted([BEGIN, place, OPEN, ...parts].join(""))}`;
+  const away = (text: string): string =>
+    `exec unshare --mount --propagation private --pid --fork --kill-child=KILL /bin/bash --norc --noprofile -c ${quoted([BEGIN, place, text].join(""))}`;
   return {
+    git: away(CLONE),
     run: script(ENTER, MOUNT_SYSTEM, RUN),
     copy: script(CHECK_CONTEXT, ENTER, COPY),
     workdir: script(ENTER, WORKDIR),
@@ -272,6 +308,7 @@ export function builderScripts(place: string) {
 }
 
 const scripts = builderScripts(IN_BUILDER);
+export const GIT_SCRIPT = scripts.git;
 export const RUN_SCRIPT = scripts.run;
 export const COPY_SCRIPT = scripts.copy;
 export const WORKDIR_SCRIPT = scripts.workdir;

@@ -1,11 +1,12 @@
 // From a request to the steps that carry it out. Pure: the same request and the same files have the same plan, here and in the command line.
 
 import { SkerryError } from "../../errors.ts";
-import type { BuildPlan, PlannedConfig, PlanRequest } from "./build-plan.ts";
+import type { BuildPlan, PlannedConfig, PlannedStep, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
+import { readGitSource } from "./git-source.ts";
 import { buildStep, ownFault, sealStep, shownLine } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
-import { DOCKERFILE_SCRIPT, IMAGE_SCRIPT } from "./builder-scripts.ts";
+import { DOCKERFILE_SCRIPT, GIT_SCRIPT, IMAGE_SCRIPT } from "./builder-scripts.ts";
 
 const DEFAULT_TEMPLATE = "base";
 const EMPTY: PlannedConfig = { env: {}, user: null, workdir: null };
@@ -15,8 +16,28 @@ const EMPTY: PlannedConfig = { env: {}, user: null, workdir: null };
  */
 export function planBuild(request: PlanRequest, inherited: PlannedConfig = EMPTY): BuildPlan {
   refuseSeveral(request);
-  const plan = planOf(request, inherited);
-  return { ...plan, config: withOwn(plan.config, request) };
+  const plan = isUndetected(request) ? UNDETECTED : planOf(request, inherited);
+  const cloned = request.git === undefined ? [] : [gitStep(request.git, request.commit ?? "")];
+  return { ...plan, steps: [...cloned, ...plan.steps], config: withOwn(plan.config, request) };
+}
+
+/** Whether what is built shows only when it has been cloned: its plan is as yet that alone. */
+export function isUndetected({ git, steps, dockerfile }: PlanRequest): boolean {
+  return git !== undefined && steps === undefined && dockerfile === undefined;
+}
+
+const UNDETECTED: BuildPlan = { on: null, steps: [], config: EMPTY };
+
+function gitStep(source: string, commit: string): PlannedStep {
+  const { url, ref, folder } = readGitSource(source);
+  return buildStep({
+    kind: "git",
+    shown: `clone ${source}`,
+    script: GIT_SCRIPT,
+    variables: { URL: url, REF: ref, FOLDER: folder, COMMIT: commit },
+    sees: EMPTY,
+    inputs: [],
+  });
 }
 
 function planOf(request: PlanRequest, inherited: PlannedConfig): BuildPlan {
@@ -31,7 +52,11 @@ function planOf(request: PlanRequest, inherited: PlannedConfig): BuildPlan {
 }
 
 function refuseSeveral(request: PlanRequest): void {
-  const { steps, dockerfile, image, from } = request;
+  const { steps, dockerfile, image, from, git } = request;
+  if (git !== undefined && image !== undefined)
+    throw new SkerryError("invalid_build", "`git` and `image` cannot be built together.", {
+      remediation: "Give one of them.",
+    });
   const ways = { steps, dockerfile, image };
   const given = Object.entries(ways).flatMap(([name, value]) => (value === undefined ? [] : [`\`${name}\``]));
   if (given.length > 1)

@@ -31,6 +31,8 @@ export interface BuildTables {
     config: Json<TemplateConfig>;
     /** Of what the steps wrote, once it is sealed. */
     image: ColumnType<DiskImage | null, string | null | undefined, string | null>;
+    /** That was cloned; null: none, or not yet. */
+    commit: ColumnType<string | null, string | null | undefined, string | null>;
     template_id: string;
     error: ColumnType<Build["error"], string | null | undefined, string | null>;
     /** What its egress rules have refused. */

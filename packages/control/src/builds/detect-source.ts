@@ -1,0 +1,118 @@
+// A repository that was cloned in the builder: what it is decides the pure function that the command line asks of a folder. Where it stands on a template, the
+// microVM begins anew on that one's disk, with the same commit. All that is read here is a guest's, so it is bounded, and means what a request might say.
+
+import type { ContextFiles } from "@skerry/contract/builds/plan/build-plan";
+import {
+  GIT_COMMIT_FILE,
+  GIT_FILES_FILE,
+  CONTEXT_FOLDER,
+} from "@skerry/contract/builds/plan/builder-scripts";
+import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
+import { detectApp, DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
+import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
+import { isUndetected, planBuild } from "@skerry/contract/builds/plan/plan-build";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Context } from "../context.ts";
+import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import { listHostRows } from "../hosts/host-rows.ts";
+import { findTemplate } from "../templates/templates.ts";
+import { checkEnv } from "../values/check-env.ts";
+import { startOf, targetOf } from "./build-params.ts";
+import { appendLines } from "./build-log-store.ts";
+import { beginAnew, noteCommit, type BuildRow } from "./build-store.ts";
+import { plannedRows } from "./planned-rows.ts";
+
+const COMMIT_PATTERN = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
+const LIST_MAX_BYTES = 8 * 1024 * 1024;
+
+interface Cloned {
+  readonly row: BuildRow;
+  readonly client: HostClient;
+  readonly vm: VmRef;
+  /** Of each step; null for as long as the build has. */
+  readonly timeoutMs: number | null;
+  readonly stop: AbortSignal;
+}
+
+/** Keeps the commit. True where the build begins anew, by what was detected. Throws `app_not_detected` and `invalid_build`. */
+export async function afterClone(
+  context: Context,
+  { row, client, vm, timeoutMs, stop }: Cloned,
+): Promise<boolean> {
+  const read = (path: string, maxBytes: number) => readText(client, vm, { path, maxBytes, stop });
+  const commit = (await read(GIT_COMMIT_FILE, 100)).trim();
+  if (!COMMIT_PATTERN.test(commit)) throw new SkerryError("build_step_failed", "The clone has no commit.");
+  if (!isUndetected(row.request) || row.commit !== null) {
+    await noteCommit(context.db, row.id, commit);
+    return false;
+  }
+  const app = detectApp(await filesOf(read));
+  const { request } = row;
+  const wanted = { ...app.request, ...request, env: { ...app.request.env, ...request.env } };
+  const plan = planBuild({ ...wanted, commit });
+  checkEnv(plan.config.env);
+  const start = startOf(wanted.start);
+  const { env, user, workdir } = plan.config;
+  const target = targetOf(plan, {
+    own: undefined,
+    template: await templateOn(context, row, plan.on?.template),
+  });
+  await client.destroyVm(vm, stop);
+  await context.db.transaction().execute(async (transaction) => {
+    const config = { env, user, workdir, ...(start !== undefined && { start }) };
+    await beginAnew(transaction, row, { commit, target, config, steps: plannedRows(row, plan, timeoutMs) });
+    await appendLines(transaction, { buildId: row.id, step: null, texts: [...app.why] });
+  });
+  return true;
+}
+
+/** Of an app that is detected it is one that is built in. */
+async function templateOn({ db }: Context, { host_id }: BuildRow, name = "base") {
+  const host = (await listHostRows(db)).find(({ id }) => id === host_id);
+  const template = host === undefined ? undefined : findTemplate(host.templates, name);
+  if (template === undefined)
+    throw new SkerryError("unknown_template", `The host of the build has no template "${name}".`);
+  return template;
+}
+
+async function filesOf(read: (path: string, maxBytes: number) => Promise<string>): Promise<ContextFiles> {
+  const files = (await read(GIT_FILES_FILE, LIST_MAX_BYTES)).split("\0").filter((path) => path !== "");
+  if (
+    files.length > CONTEXT_ENTRIES_MAX ||
+    files.some((path) => Buffer.byteLength(path) > CONTEXT_PATH_MAX_BYTES)
+  )
+    throw new SkerryError(
+      "context_too_large",
+      "The repository has too many files, or one whose path is too long.",
+      {
+        remediation: "Build a folder of it: `URL#REF:FOLDER`.",
+      },
+    );
+  const there = new Set(files);
+  const texts: Record<string, string> = {};
+  for (const name of DETECTED_FILES)
+    if (there.has(name)) texts[name] = await read(`${CONTEXT_FOLDER}/${name}`, DETECTED_FILE_MAX_BYTES);
+  return { files: files.toSorted(), texts };
+}
+
+interface Reading {
+  readonly path: string;
+  readonly maxBytes: number;
+  readonly stop: AbortSignal;
+}
+
+async function readText(client: HostClient, vm: VmRef, { path, maxBytes, stop }: Reading): Promise<string> {
+  const { content } = await client.files.read(vm, path, stop);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of content as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes)
+      throw new SkerryError(
+        "context_too_large",
+        `The repository's ${path} is larger than ${maxBytes} bytes.`,
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,107 @@
+// Builds that clone their context themselves: what is detected in the guest becomes their steps, and what the guest says of it is bounded.
+
+import { afterEach, expect, test } from "vitest";
+import { sql } from "kysely";
+import type { Build } from "@skerry/contract/builds/build";
+import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/contract/builds/plan/builder-scripts";
+import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+const git = "https://git.example.com/shop.git#main";
+const commit = "a1".repeat(20);
+
+afterEach(async () => {
+  world.host.files.clear();
+  world.host.beforeStart = async () => undefined;
+  await sql`delete from builds`.execute(world.db);
+  world.host.vms.clear();
+});
+
+function guestHas(files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    const content = Buffer.from(text);
+    world.host.files.set(path, { size: content.length, sha256: "", mode: 0o644, content });
+  }
+}
+
+function cloned(files: Readonly<Record<string, string>>): void {
+  guestHas({
+    [GIT_COMMIT_FILE]: `${commit}\n`,
+    [GIT_FILES_FILE]: Object.keys(files)
+      .map((name) => `${name}\0`)
+      .join(""),
+  });
+  for (const [name, text] of Object.entries(files)) guestHas({ [`/context/${name}`]: text });
+}
+
+async function built(request: Record<string, unknown>): Promise<Build> {
+  const { id } = await newBuild(world, { steps: undefined, git, ...request });
+  await activateBuilder(world);
+  return buildNow(world, id);
+}
+
+test("a repository with steps is cloned first, and the commit is kept", async () => {
+  cloned({ "index.html": "hello" });
+  const build = await built({ steps: [{ copy: { from: ".", to: "/srv" } }] });
+  expect(build).toMatchObject({ status: "ready", commit, error: null });
+  expect(build.steps.map(({ kind }) => kind)).toEqual(["git", "copy", "seal"]);
+});
+
+test("what a repository is is detected in the builder, which begins anew on its template with the same commit", async () => {
+  cloned({ "index.html": "hello" });
+  const targets: unknown[] = [];
+  world.host.beforeStart = async () => {
+    const { rows } = await sql<{
+      target: unknown;
+      execution_id: string;
+    }>`select target, execution_id from builds`.execute(world.db);
+    targets.push(...rows);
+  };
+  const build = await built({ env: { MODE: "test" } });
+  expect(build).toMatchObject({ status: "ready", commit, error: null });
+  expect(build.steps.map(({ kind, status }) => [kind, status])).toEqual(
+    ["git", "workdir", "run", "copy", "seal"].map((kind) => [kind, "done"]),
+  );
+  expect(targets).toMatchObject([
+    { target: { on: { kind: "empty" } } },
+    { target: { on: { kind: "template", template: "base" } } },
+  ]);
+  expect(new Set(targets.map((one) => (one as { execution_id: string }).execution_id)).size).toBe(2);
+  const kept = world.host.templates.kept.get(String(build.template_id));
+  expect(kept).toMatchObject({ env: { MODE: "test", PORT: "8080" }, workdir: "/app" });
+  expect(kept?.start?.ready).toEqual({ kind: "port", port: 8080 });
+});
+
+test.each([
+  ["nothing that is known", { "README.md": "hello" }, "app_not_detected"],
+  ["a manifest that is none", { "package.json": "{" }, "invalid_build"],
+  ["a manifest without an end", { "package.json": " ".repeat(2 * 1024 * 1024) }, "context_too_large"],
+  ["a path that is too long", { ["x".repeat(1_001)]: "" }, "context_too_large"],
+])("%s ends the build with a reason", async (_, files, code) => {
+  cloned(files);
+  const build = await built({});
+  expect(build).toMatchObject({ status: "failed", error: { code }, template_id: null });
+  expect(world.host.vms.size).toBe(0);
+});
+
+test("a guest that names no commit is not believed", async () => {
+  cloned({ "index.html": "hello" });
+  guestHas({ [GIT_COMMIT_FILE]: "'; drop table builds" });
+  expect(await built({})).toMatchObject({
+    status: "failed",
+    commit: null,
+    error: { code: "build_step_failed" },
+  });
+});
+
+test.each([
+  [{ git, context: true }, 400, "bad_request"],
+  [{ git, image: "alpine" }, 422, "invalid_build"],
+  [{ git: "file:///etc" }, 422, "invalid_build"],
+  [{ git: "https://user:secret@git.example.com/shop.git" }, 422, "invalid_build"],
+])("%o is refused before anything is built", async (body, status, code) => {
+  const answer = await world.call("POST", "/v1/templates", { body: { name: "shop", ...body } });
+  expect([answer.status, answer.body["code"]]).toEqual([status, code]);
+  expect(answer.text).not.toContain("secret");
+});
