@@ -22,6 +22,22 @@ beforeAll(async () => {
 
 const PATH = "/tmp/signed ü.txt";
 
+/** Another server of the same world, which has a sandbox domain. */
+async function withDomain() {
+  const domain = "sandboxes.test";
+  const server = await buildServer({ ...world.context, sandboxDomain: domain });
+  await server.app.listen({ host: "127.0.0.1", port: 0 });
+  world.after(() => server.stop(0));
+  const { port } = server.app.server.address() as AddressInfo;
+  const ask = async (ofGuest: number, id: string, path: string, headers: Record<string, string> = {}) => {
+    const host = `${ofGuest}-${id}.${domain}`;
+    const sent = httpRequest({ host: "127.0.0.1", port, path, headers: { host, ...headers } }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return [response.statusCode, await text(response)] as const;
+  };
+  return { url: `http://127.0.0.1:${port}`, ask };
+}
+
 test("a signed URL reads one file, also one that expires, and as a user", async () => {
   for (const options of [{}, { useSignatureExpiration: 10_000 }, { user: "root" }]) {
     const answer = await fetch(await sandbox.downloadUrl(PATH, options));
@@ -96,20 +112,11 @@ test("guesses are limited by their address", () => {
 });
 
 test("by the name of its port a sandbox's calls, files and signed URLs are served, and it alone is meant", async () => {
-  const domain = "sandboxes.test";
-  const server = await buildServer({ ...world.context, sandboxDomain: domain });
-  await server.app.listen({ host: "127.0.0.1", port: 0 });
-  world.after(() => server.stop(0));
-  const { port } = server.app.server.address() as AddressInfo;
-  const url = `http://127.0.0.1:${port}`;
+  const { url, ask: askPort } = await withDomain();
+  const ask = (id: string, path: string, headers: Record<string, string> = {}) =>
+    askPort(49_983, id, path, headers);
   const one = await Sandbox.create(e2bOptions({ url, token: world.token }));
   await one.files.write(PATH, "hello world");
-  const ask = async (id: string, path: string, headers: Record<string, string> = {}) => {
-    const host = `49983-${id}.${domain}`;
-    const sent = httpRequest({ host: "127.0.0.1", port, path, headers: { host, ...headers } }).end();
-    const [response] = (await once(sent, "response")) as [IncomingMessage];
-    return [response.statusCode, await text(response)] as const;
-  };
   const { envdAccessToken } = (
     await world.call<{ envdAccessToken: string }>("GET", `/e2b/sandboxes/${one.sandboxId}`)
   ).body;
@@ -126,4 +133,19 @@ test("by the name of its port a sandbox's calls, files and signed URLs are serve
   const header = { "e2b-sandbox-id": one.sandboxId };
   expect((await ask(other.sandboxID, pathname + search, header))[0]).toBe(401);
   expect((await ask(other.sandboxID, "/health", { ...token, ...header }))[0]).toBe(401);
+});
+
+test("by their names ports need no token, unless the client says so or one of them is closed", async () => {
+  const { url, ask } = await withDomain();
+  const options = e2bOptions({ url, token: world.token });
+  const one = await Sandbox.create(options);
+  const closed = await Sandbox.create({ ...options, network: { allowPublicTraffic: false } });
+  const plain = await Sandbox.create({ ...e2bOptions(world) });
+  const status = async ({ sandboxId }: Sandbox) => (await ask(8000, sandboxId, "/"))[0];
+  // Nothing listens there.
+  expect([await status(one), await status(closed), await status(plain)]).toEqual([409, 401, 401]);
+  expect((await one.getInfo()).network?.allowPublicTraffic).toBe(true);
+  expect((await closed.getInfo()).network?.allowPublicTraffic).toBe(false);
+  await world.call("PATCH", `/v1/sandboxes/${one.sandboxId}/ports/9000`, { body: { public: false } });
+  expect(await status(one)).toBe(401);
 });

@@ -8,6 +8,9 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { createIdempotently } from "../api/create-idempotently.ts";
 import { RequestTiming } from "../http/request-timing.ts";
 import { pauseSandbox } from "../sandboxes/pause-sandbox.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { openAllPorts } from "../vms/ports/ports.ts";
 import { setEgress } from "../vms/egress/egress.ts";
 import { destroySandbox } from "../sandboxes/destroy-sandbox.ts";
 import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
@@ -59,8 +62,21 @@ const create: E2bHandler = async (context, request, reply) => {
     if (snapshot === undefined) throw error;
     return create({ ...others, snapshot: snapshot.id });
   });
+  await openPorts(context, caller, { id: sandbox.id, isAsked: body.network?.allowPublicTraffic });
   return reply.code(201).send(await connectionOf(context, request, sandbox));
 };
+
+/** With E2B a port is open to all who know its name, unless the client says otherwise. Without a sandbox domain no port has a name that clients know. */
+async function openPorts(
+  context: Context,
+  caller: Caller,
+  {
+    id,
+    isAsked = context.sandboxDomain !== undefined,
+  }: { readonly id: string; readonly isAsked: boolean | undefined },
+): Promise<void> {
+  if (isAsked) await openAllPorts(context, caller, { kind: sandboxVms, id });
+}
 
 function nativeRequest(body: NewSandbox): SandboxCreateRequest {
   const { templateID, timeout, autoPause = false, metadata, envVars } = body;

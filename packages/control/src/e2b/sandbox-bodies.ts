@@ -13,8 +13,7 @@ const Network = Type.Object(
   {
     allowOut: Type.Optional(Networks),
     denyOut: Type.Optional(Networks),
-    // A port needs a token, unless it was made public by itself.
-    allowPublicTraffic: Type.Optional(Type.Literal(false)),
+    allowPublicTraffic: Type.Optional(Type.Boolean()),
   },
   closed,
 );

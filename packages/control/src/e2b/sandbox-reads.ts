@@ -6,6 +6,7 @@ import { sandboxStatusesAlive, type SandboxStatus } from "@skerry/contract/sandb
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getSandbox, listSandboxRows, sandboxFor } from "../sandboxes/sandboxes.ts";
+import { areAllPortsPublic } from "../vms/ports/ports.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 import { accessTokenFor } from "./credentials.ts";
 import { readListQuery, type ListQuery } from "./sandbox-bodies.ts";
@@ -28,7 +29,8 @@ export async function readDetail(
 ) {
   const row = await livingSandbox(context, caller, id);
   const accessToken = await accessTokenFor(context, request, { id: row.id, orgId: caller.orgId });
-  return sandboxDetail(sandboxFor(caller, row), row.disk_gib, connectionTo(context, row, accessToken));
+  const facts = { diskGib: row.disk_gib, isPublic: areAllPortsPublic(row) };
+  return sandboxDetail(sandboxFor(caller, row), facts, connectionTo(context, row, accessToken));
 }
 
 /** A page; where the next one begins is in a header. */

@@ -60,13 +60,17 @@ export function listedSandbox(sandbox: Sandbox, diskGib: number) {
 }
 
 /** As a read of one has it. */
-export function sandboxDetail(sandbox: Sandbox, diskGib: number, connection: Connection) {
+export function sandboxDetail(
+  sandbox: Sandbox,
+  { diskGib, isPublic }: { readonly diskGib: number; readonly isPublic: boolean },
+  connection: Connection,
+) {
   const { egress, mode, auto_resume } = sandbox;
   return {
     ...listedSandbox(sandbox, diskGib),
     ...{ envdAccessToken: connection.envdAccessToken, domain: connection.domain },
     allowInternetAccess: egress.mode === "allow_all",
-    network: { ...networkOf(egress), allowPublicTraffic: false },
+    network: { ...networkOf(egress), allowPublicTraffic: isPublic },
     lifecycle: { autoResume: auto_resume, onTimeout: mode === "persistent" ? "pause" : "kill" },
   };
 }

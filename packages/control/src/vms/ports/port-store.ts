@@ -6,6 +6,13 @@ import type { VmKind } from "../vm-kind.ts";
 
 export const PUBLIC_PORTS_MAX = 100;
 
+/** In the place of a port: all of them are public. */
+export const EVERY_PORT = 0;
+
+export function isPublicPort(open: readonly number[], port: number): boolean {
+  return open.includes(EVERY_PORT) || open.includes(port);
+}
+
 interface Owned {
   readonly orgId: string;
   readonly id: string;
@@ -34,12 +41,13 @@ export async function openPort(
   return numAffectedRows > 0n;
 }
 
+/** Where all ports were public, none is any more: to close too much harms nobody. */
 export async function closePort(
   db: Database,
   { table }: Pick<VmKind, "table">,
   { orgId, id, port }: Owned & { readonly port: number },
 ): Promise<void> {
   await sql`
-    update ${sql.table(table)} set public_ports = array_remove(public_ports, ${port}::integer)
+    update ${sql.table(table)} set public_ports = array_remove(array_remove(public_ports, ${port}::integer), ${EVERY_PORT}::integer)
     where id = ${id} and org_id = ${orgId}`.execute(db);
 }

@@ -4,7 +4,14 @@ import type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
-import { closePort, openPort, publicPorts, PUBLIC_PORTS_MAX } from "./port-store.ts";
+import {
+  closePort,
+  EVERY_PORT,
+  isPublicPort,
+  openPort,
+  publicPorts,
+  PUBLIC_PORTS_MAX,
+} from "./port-store.ts";
 
 /** By number. */
 export async function listPorts(context: Context, caller: Caller, ref: VmRef): Promise<PortList> {
@@ -13,11 +20,12 @@ export async function listPorts(context: Context, caller: Caller, ref: VmRef): P
       throw await vmError(context, caller, ref, error);
     },
   );
-  const open = new Set(await publicPorts(context.db, ref.kind, { orgId: caller.orgId, id: ref.id }));
-  const numbers = new Set([...listening.items.map(({ port }) => port), ...open]);
+  const open = await publicPorts(context.db, ref.kind, { orgId: caller.orgId, id: ref.id });
+  const named = open.filter((port) => port !== EVERY_PORT);
+  const numbers = new Set([...listening.items.map(({ port }) => port), ...named]);
   const items = [...numbers]
     .toSorted((a, b) => a - b)
-    .map((port) => portOf(port, open.has(port), listening.items));
+    .map((port) => portOf(port, isPublicPort(open, port), listening.items));
   return { items, truncated: listening.truncated };
 }
 
@@ -47,6 +55,20 @@ export async function setPortAccess(
     });
   }
   return { port, public: isPublic };
+}
+
+/** Of the row of a VM. */
+export function areAllPortsPublic({ public_ports }: { readonly public_ports: readonly number[] }): boolean {
+  return public_ports.includes(EVERY_PORT);
+}
+
+/** Until one of them is closed. */
+export async function openAllPorts(
+  { db }: Context,
+  { orgId }: Caller,
+  { kind, id }: Pick<VmRef, "kind" | "id">,
+): Promise<void> {
+  await openPort(db, kind, { orgId, id, port: EVERY_PORT });
 }
 
 /** What a host says of a port, with the port and what to do. */

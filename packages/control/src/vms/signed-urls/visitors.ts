@@ -10,6 +10,7 @@ import type { Visitor } from "../../api/operation.ts";
 import type { Context } from "../../context.ts";
 import type { Database } from "../../db/database.ts";
 import { BatchLoader } from "../../db/batch-loader.ts";
+import { isPublicPort } from "../ports/port-store.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { checkSignature, invalidSignature, splitSignature } from "./signature.ts";
 import { signingKey } from "./signing-key.ts";
@@ -89,7 +90,8 @@ async function checkSigned(context: Context, wanted: Wanted, signature: string):
 
 async function ownerOfPublic(context: Context, wanted: Wanted): Promise<string | undefined> {
   const owner = await ownerOf(context, wanted);
-  const isPublic = wanted.port !== undefined && owner?.public_ports.includes(wanted.port) === true;
+  const isPublic =
+    wanted.port !== undefined && owner !== undefined && isPublicPort(owner.public_ports, wanted.port);
   return isPublic && owner.status !== "destroyed" ? owner.org_id : undefined;
 }
 
