@@ -224,6 +224,8 @@ test("versions are tagged and deleted by NAME:TAG, and a log is printed whole", 
   );
   expect([server.last.method, server.last.url]).toEqual(["PUT", "/v1/templates/web/tags/stable"]);
   expect(JSON.parse(server.last.body.toString())).toEqual({ template: "web:42" });
+  expect((await shell.run("template", "untag", "web:stable")).stdout.toString()).toBe("web:stable removed\n");
+  expect([server.last.method, server.last.url]).toEqual(["DELETE", "/v1/templates/web/tags/stable"]);
   expect((await shell.run("template", "delete", "web:42")).stdout.toString()).toBe("web:42 deleted\n");
   expect([server.last.method, decodeURIComponent(server.last.url)]).toEqual([
     "DELETE",

@@ -68,6 +68,10 @@ test("a template gets a tag, names what stands on it, and is deleted once nothin
   await page.getByLabel("New tag").fill("stable");
   await page.getByRole("button", { name: "Tag", exact: true }).click();
   await main().getByText("web:stable").waitFor();
+  await page.getByRole("button", { name: "Remove web:latest" }).click();
+  await page.getByText("web:latest finds nothing any more.").waitFor();
+  await page.getByRole("button", { name: "Remove web:latest: yes" }).click();
+  await main().getByText("web:latest", { exact: true }).waitFor({ state: "detached" });
   await page.getByRole("link", { name: "stands-on-it" }).waitFor();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("cannot be deleted while these stand on it: sandbox stands-on-it.").waitFor();
@@ -78,7 +82,7 @@ test("a template gets a tag, names what stands on it, and is deleted once nothin
   await page.reload();
   await main().getByText("Nothing.", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByText("web:42 is lost, and 42, latest, stable find nothing any more.").waitFor();
+  await page.getByText("web:42 is lost, and 42, stable find nothing any more.").waitFor();
   await page.getByRole("button", { name: "Delete: yes" }).click();
   await page.getByRole("heading", { level: 1, name: "Templates" }).waitFor();
   await page.getByRole("link", { name: "base" }).waitFor();

@@ -92,6 +92,11 @@ test("and to a build and a template", async () => {
   await page.goto(`${url}/ui/templates/${built[0]}`);
   await page.getByLabel("New tag").fill("stable");
   await copied.tryAll([await copied.menuOf("template show"), await copied.menuOf("template tag")]);
+  const tag = () => world.call("PUT", `/v1/templates/web/tags/gone`, { body: { template: built[0] } });
+  await tag();
+  await page.getByRole("button", { name: "Remove web:gone" }).click();
+  await copied.tryButton("Remove web:gone: yes", "template untag", tag);
+  await page.reload();
   await page.getByRole("button", { name: "Delete" }).click();
   await copied.tryAll([await copied.asked("template delete")], inTurn(built));
 });

@@ -3,6 +3,7 @@ import { href, path, query } from "../router.ts";
 import { Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { printable } from "../ui/text.ts";
+import { stepExtras } from "./step-extras.ts";
 import { tookOf } from "./took.tsx";
 
 /** Its steps in their order; each leads to what it alone has printed. */
@@ -37,7 +38,7 @@ export function BuildSteps({ build: { steps } }: { readonly build: Build }) {
                   <code>{printable(step.name)}</code>
                 </td>
                 <td>
-                  <StatusMark status={step.status} />
+                  <StatusMark status={step.status} /> <span class="muted">{stepExtras(step)}</span>
                 </td>
                 <td>{tookOf(step)}</td>
                 <td>{step.exit_code}</td>

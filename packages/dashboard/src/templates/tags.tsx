@@ -4,6 +4,7 @@ import type { Template } from "@skerry/sdk";
 import { TEMPLATE_TAG_MAX_CHARS } from "@skerry/contract/templates/template-name";
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
+import { Action } from "../ui/action.tsx";
 import { call, command } from "../ui/copy-as.tsx";
 import { Form } from "../ui/form.tsx";
 import { Panel } from "../ui/panel.tsx";
@@ -27,7 +28,8 @@ export function Tags({ template }: { readonly template: Template }) {
           <li key={tag}>
             <code>
               {name}:{tag}
-            </code>
+            </code>{" "}
+            <Untag template={template} tag={tag} />
           </li>
         ))}
       </ul>
@@ -46,5 +48,28 @@ export function Tags({ template }: { readonly template: Template }) {
         send={async ({ tag = "" }) => void resources.template.put(await skerry.templates.tag(name, tag, id))}
       />
     </Panel>
+  );
+}
+
+function Untag({ template, tag }: { readonly template: Template; readonly tag: string }) {
+  const { name, tags } = template;
+  return (
+    <Action
+      label="Remove"
+      of={`${name}:${tag}`}
+      danger
+      needs="templates:write"
+      confirm={`${name}:${tag} finds nothing any more. The version stays, and its id finds it.`}
+      request={{
+        method: "DELETE",
+        path: `/v1/templates/${name}/tags/${encodeURIComponent(tag)}`,
+        cli: command("skerry template untag", `${name}:${tag}`),
+        typescript: call("templates.untag", name, tag),
+      }}
+      run={async () => {
+        await skerry.templates.untag(name, tag);
+        resources.template.put({ ...template, tags: tags.filter((one) => one !== tag) });
+      }}
+    />
   );
 }

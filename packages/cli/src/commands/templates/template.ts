@@ -58,6 +58,20 @@ function registerVersions(templates: Command, cli: Cli): void {
     });
   addExamples(tag, "skerry template tag web:stable web:42");
 
+  const untag = templates
+    .command("untag")
+    .description("Have tags mean nothing any more. Their versions stay.")
+    .argument("<name:tag...>", "the name and the tag")
+    .action(async (texts: readonly string[], _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      await forEach(cli, texts, async (text) => {
+        const { name, tag: word } = parseTemplateName(text);
+        await client.templates.untag(name, word, { signal: cli.signal });
+        await cli.output.line(`${name}:${word} removed`);
+      });
+    });
+  addExamples(untag, "skerry template untag web:stable");
+
   const remove = templates
     .command("delete")
     .description("Delete versions of templates. What was made of one has to go first.")
