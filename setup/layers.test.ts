@@ -124,7 +124,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
     ["audit", "builds/plan", "guest-api", "limits", "moves", "templates", "usage", "vms"],
-    ["builds", "host-api", "machines", "organizations", "sandboxes", "snapshots"],
+    ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],
     ["joining", "platform"],
     ["events"],
@@ -144,6 +144,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
       "commands/hosts",
       "commands/machines",
       "commands/organizations",
+      "commands/registries",
       "commands/sandboxes",
       "commands/snapshots",
     ],

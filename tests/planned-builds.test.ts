@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { PlannedStep } from "@skerry/contract/builds/plan/build-plan";
-import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/builder-scripts";
+import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { imageConfig } from "@skerry/contract/builds/plan/image-config";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";

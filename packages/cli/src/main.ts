@@ -6,7 +6,7 @@ import { runProgram } from "./program.ts";
 
 /** What the API serves. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
 const clientCommands: ReadonlySet<string> = new Set(
-  "-v --version audit auth e2b host org sandbox machine template size ps logs cp login logout whoami".split(
+  "-v --version audit auth e2b host org sandbox machine template registry size ps logs cp login logout whoami".split(
     " ",
   ),
 );

@@ -13,6 +13,7 @@ const aliases: Readonly<Record<string, Readonly<Record<string, readonly string[]
   org: { delete: ["rm"], list: ["ls"] },
   host: { remove: ["rm", "delete"], list: ["ls"] },
   template: { list: ["ls"] },
+  registry: { logout: ["rm", "delete"], list: ["ls"] },
   size: { list: ["ls"] },
   audit: { list: ["ls"] },
   token: { revoke: ["rm", "delete"], list: ["ls"] },

@@ -17,6 +17,7 @@ import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSnapshotCommands } from "./commands/snapshots/snapshot.ts";
 import { registerOpenCommand } from "./commands/open.ts";
+import { registerRegistryCommands } from "./commands/registries/registry.ts";
 import { registerTemplateCommands } from "./commands/templates/template.ts";
 import { registerUsageCommand } from "./commands/usage.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
@@ -58,6 +59,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerCp(program, cli);
   registerTemplateCommands(program, cli);
   registerBuildCommands(program, cli);
+  registerRegistryCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { RegistryMirror } from "@skerry/contract/builds/plan/registry-files";
 import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
@@ -6,6 +7,7 @@ import type { Database } from "./db/database.ts";
 import type { AccessWatch } from "./auth/access-watch.ts";
 import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
+import type { Sealing } from "./sealing/sealing.ts";
 import type { HostCapacity } from "./capacity/host-capacity.ts";
 import type { OpenStreams } from "./vms/open-streams.ts";
 import type { VmLocations } from "./vms/vm-locations.ts";
@@ -26,6 +28,9 @@ export interface Context {
   /** Contexts of builds that are on their way. */
   readonly openUploads: OpenStreams;
   readonly authority: CertificateAuthority;
+  /** Of what the database must not tell to those who read it. */
+  readonly sealing: Sealing;
+  readonly registries: RegistrySettings;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Of validated tokens. */
@@ -45,6 +50,13 @@ export interface Context {
   readonly e2b: boolean;
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
+}
+
+/** What the operator says of registries of images. */
+export interface RegistrySettings {
+  readonly mirrors: readonly RegistryMirror[];
+  /** PEM of authorities that their certificates may be of; undefined: those alone that guests trust. */
+  readonly caFile: string | undefined;
 }
 
 /** The background services. Each runs on one replica at a time. */

@@ -17,7 +17,7 @@ import {
 const floors: Floors = [
   ["values", "metrics", "db/migrations", "db/tables", "host-client", "e2b/wire"],
   ["db"],
-  ["http"],
+  ["http", "sealing"],
   // Types alone: what every room is given, and on whose behalf a request runs.
   ["context.ts", "caller.ts"],
   ["background"],
@@ -27,7 +27,7 @@ const floors: Floors = [
   ["limits"],
   ["organizations"],
   ["hosts", "sessions"],
-  ["templates", "joining"],
+  ["templates", "joining", "registries"],
   ["capacity"],
   ["moves"],
   ["vms"],

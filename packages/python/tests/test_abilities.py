@@ -121,6 +121,9 @@ METHODS = {
     "deleteTemplate": "templates.delete",
     "tagTemplate": "templates.tag",
     "untagTemplate": "templates.untag",
+    "listRegistryCredentials": "registries.list",
+    "setRegistryCredential": "registries.set",
+    "deleteRegistryCredential": "registries.delete",
     "listBuilds": "builds.page",
     "getBuild": "builds.get",
     "getBuildEgress": "builds.egress",
@@ -215,7 +218,7 @@ class AbilitiesTest(unittest.TestCase):
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
         about = {"self", "id", "user_id", "name_or_id", "command", "execution", "stdin", "path", "content", "changes", "role", "port"}
-        about |= {"mode", "archive", "name", "request", "tag", "template"}
+        about |= {"mode", "archive", "name", "request", "tag", "template", "host"}
         client = Skerry("http://h", token="sk_test")
         for path in METHODS.values():
             for parameter in inspect.signature(method_of(client, path)).parameters.values():

@@ -32,6 +32,11 @@ export function buildPath(id: string): string {
   return `/v1/builds/${segment(id)}`;
 }
 
+/** Of the credentials of a registry. */
+export function registryPath(host: string): string {
+  return `/v1/registry-credentials/${segment(host)}`;
+}
+
 export function hostPath(id: string): string {
   return `/v1/hosts/${segment(id)}`;
 }

@@ -16,6 +16,7 @@ import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Machines } from "./machines.ts";
 import { Moves } from "./moves.ts";
 import { Organizations } from "./organizations.ts";
+import { Registries } from "./registries.ts";
 import { Sizes } from "./sizes.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Templates } from "./templates.ts";
@@ -33,6 +34,7 @@ export class Skerry {
   readonly snapshots: Snapshots;
   readonly templates: Templates;
   readonly builds: Builds;
+  readonly registries: Registries;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
   readonly sessions: Sessions;
@@ -54,6 +56,7 @@ export class Skerry {
     this.snapshots = new Snapshots(this.#http);
     this.templates = new Templates(this.#http);
     this.builds = new Builds(this.#http);
+    this.registries = new Registries(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
     this.sessions = new Sessions(this.#http);
@@ -182,6 +185,10 @@ export type { BuildFilter, BuildLogOptions } from "./builds.ts";
 export type { BuildOptions } from "./templates.ts";
 export type { Build, BuildEgress, BuildRequest } from "@skerry/contract/builds/build";
 export type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build-log";
+export type {
+  RegistryCredential,
+  RegistryCredentialRequest,
+} from "@skerry/contract/registries/registry-credential";
 export type { Role } from "@skerry/contract/organizations/roles";
 export type { Scope } from "@skerry/contract/organizations/scopes";
 export type {

@@ -1,15 +1,12 @@
 // `skerry auth`: which server and token this machine's user works with, and who that is.
 
-import { createInterface } from "node:readline/promises";
-import { text } from "node:stream/consumers";
-import { Writable } from "node:stream";
 import { Skerry, type Me } from "@skerry/sdk";
 import { configPath } from "@skerry/sdk/saved-settings";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { readSaved, readSettings, writeConfig, type Flags } from "../config.ts";
-import { CliError, exitCodes } from "../errors.ts";
 import { addExamples, given } from "../options.ts";
+import { readSecret } from "../read-secret.ts";
 import { registerTokenCommands } from "./organizations/tokens.ts";
 
 export function registerAuthCommands(program: Command, cli: Cli): void {
@@ -33,7 +30,7 @@ function registerLogin(parent: Command, cli: Cli): void {
     .option("--json", "print who it is as JSON")
     .action(async (flags: { readonly json?: boolean }, self: Command) => {
       const { apiUrl } = readSettings(self.optsWithGlobals<Flags>());
-      const token = self.optsWithGlobals<Flags>().token ?? (await askForToken());
+      const token = self.optsWithGlobals<Flags>().token ?? (await readSecret("API token", "token"));
       const me = await new Skerry({ baseUrl: apiUrl, token }).me({ signal: cli.signal });
       await writeConfig({ api_url: apiUrl, token }, configPath());
       if (flags.json === true) return cli.output.json(me);
@@ -44,29 +41,6 @@ function registerLogin(parent: Command, cli: Cli): void {
     "skerry auth login --api-url https://skerry.example.org",
     "skerry auth login --api-url https://skerry.example.org < token.txt",
   );
-}
-
-/** Not shown while it is typed. */
-async function askForToken(): Promise<string> {
-  if (!process.stdin.isTTY) return checkedToken(await text(process.stdin));
-  process.stderr.write("API token: ");
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  try {
-    return checkedToken(await terminal.question(""));
-  } finally {
-    terminal.close();
-    process.stderr.write("\n");
-  }
-}
-
-function checkedToken(typed: string): string {
-  const token = typed.trim();
-  if (token !== "") return token;
-  throw new CliError("no_token", "Nothing came on standard input where a token was expected.", {
-    remediation: "Pipe a token into the command, or type one when it asks.",
-    exitCode: exitCodes.usage,
-  });
 }
 
 function registerLogout(parent: Command, cli: Cli): void {

@@ -8,6 +8,7 @@ import { ownLayout } from "./system/layout.ts";
 import { registerBackupCommands } from "./backup/backup-commands.ts";
 import { addExamples } from "../options.ts";
 import { registerInstallCommands } from "./install/install-commands.ts";
+import { registerKeyCommands } from "./key-commands.ts";
 import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
@@ -69,6 +70,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
   registerOperatorCommands(program, cli);
   registerServiceCommands(program, cli);
   registerBackupCommands(program);
+  registerKeyCommands(program, cli);
   registerInstallCommands(program);
   program.command("supervise", { hidden: true }).action(async () => {
     const { supervise } = await import("./servers/supervise.ts");

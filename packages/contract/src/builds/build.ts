@@ -13,6 +13,7 @@ import {
   TEMPLATE_TAG_PATTERN,
 } from "../templates/template-name.ts";
 import { Egress, EgressDenial, EgressRequest } from "../vms/egress.ts";
+import { PulledImage } from "../templates/pulled-image.ts";
 import { buildStatuses, buildStepStatuses } from "./build-status.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -223,6 +224,9 @@ export const Build = named(
     steps: Type.Array(BuildStep, { description: "Empty until they are known." }),
     commit: Nullable(Type.String({ description: "Id of the commit that was cloned." })),
     error: BuildError,
+    source: Nullable(PulledImage, {
+      description: "What it is made of; null where that is no image, or not pulled yet.",
+    }),
     template_id: Nullable(Type.String({ description: "Of the version that it made, once it is ready." })),
     size: Type.String(),
     host_id: Type.String(),
@@ -249,6 +253,7 @@ export const Build = named(
     ],
     commit: null,
     error: null,
+    source: null,
     template_id: null,
     size: "shared-cpu-4x",
     host_id: exampleIds.host,

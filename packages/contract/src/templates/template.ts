@@ -1,5 +1,6 @@
 import { Type, type Static } from "typebox";
 import { Nullable, OneOf } from "../fields.ts";
+import { PulledImage } from "./pulled-image.ts";
 import { exampleOf, named } from "../named.ts";
 
 /** As a host has it: only what is built in. */
@@ -43,6 +44,9 @@ export const Template = named(
     ),
     user: Nullable(Type.String({ description: "Who commands run as; null for root." })),
     workdir: Nullable(Type.String({ description: "Where commands begin; null for the default." })),
+    source: Nullable(PulledImage, {
+      description: "The image that it was made of; null where it was made of none.",
+    }),
     build_id: Nullable(Type.String({ description: `The build that made it. ${ofOwn}` })),
     created_at: Nullable(Type.String({ format: "date-time", description: ofOwn })),
   },
@@ -54,6 +58,7 @@ export const Template = named(
     frozen_bytes: null,
     user: null,
     workdir: null,
+    source: null,
     build_id: null,
     created_at: null,
   },

@@ -2,7 +2,7 @@
 
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
-import type { InstallationLimits } from "../context.ts";
+import type { InstallationLimits, RegistrySettings } from "../context.ts";
 import { Reader, type Address, type Environment } from "./settings-reader.ts";
 
 export interface Config {
@@ -22,6 +22,9 @@ export interface Config {
   readonly sandboxDomain: SandboxDomainConfig | undefined;
   /** What builds reach that say nothing of it. */
   readonly buildDomains: readonly string[];
+  /** Of the keys above all that is sealed; undefined: nothing can be. */
+  readonly rootKeyFile: string | undefined;
+  readonly registries: RegistrySettings;
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
   readonly heartbeatIntervalMs: number;
@@ -89,6 +92,11 @@ export function readConfig(environment: Environment = process.env): Config {
     tls: readTls(read, environment),
     sandboxDomain: readSandboxDomain(read, environment),
     buildDomains: read.domains("SKERRY_BUILD_DOMAINS"),
+    rootKeyFile: read.optionalPath("SKERRY_ROOT_KEY_FILE"),
+    registries: {
+      mirrors: read.mirrors("SKERRY_REGISTRY_MIRRORS"),
+      caFile: read.optionalPath("SKERRY_REGISTRY_CA"),
+    },
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
@@ -165,6 +173,14 @@ export function readDatabaseUrl(environment: Environment = process.env): string 
   const url = read.databaseUrl("SKERRY_DATABASE_URL");
   read.finish();
   return url;
+}
+
+/** Undefined: nothing can be sealed. */
+export function readRootKeyFile(environment: Environment = process.env): string | undefined {
+  const read = new Reader(environment);
+  const file = read.optionalPath("SKERRY_ROOT_KEY_FILE");
+  read.finish();
+  return file;
 }
 
 export function readRunAs(environment: Environment = process.env): RunAs | undefined {

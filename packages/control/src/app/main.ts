@@ -1,12 +1,19 @@
 // skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
-// `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
+// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
 // `known-migrations`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { SkerryError } from "@skerry/contract/errors";
 import { CertificateError, readKeyPair } from "./tls-certificate.ts";
-import { readClientsFolder, readConfig, readDashboardFolder, readDatabaseUrl, readRunAs } from "./config.ts";
+import {
+  readClientsFolder,
+  readConfig,
+  readDashboardFolder,
+  readDatabaseUrl,
+  readRootKeyFile,
+  readRunAs,
+} from "./config.ts";
 import { openSandboxCertificate } from "./sandbox-certificate.ts";
 import { ConfigError } from "./settings-reader.ts";
 import { ListenError } from "./listen.ts";
@@ -19,6 +26,8 @@ import { readDashboardFiles } from "../web/dashboard-files.ts";
 import { changeLimits } from "../limits/change-limits.ts";
 import { organizationMeant } from "../organizations/organization-meant.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
+import { checkRootKeys, retireRootKeys, sealUnder } from "../sealing/root-key-commands.ts";
+import { Sealing } from "../sealing/sealing.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
 import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-generation.ts";
@@ -82,6 +91,11 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
           await serviceCommand(readConfig(), ["run", "vm-cleanup"]).catch(() => undefined);
         process.stdout.write(`${JSON.stringify(granted)}\n`);
       });
+    case "key":
+      return withDatabase(async (db) => {
+        const answer = await keyCommand(db, positionals.slice(1));
+        process.stdout.write(`${JSON.stringify(answer)}\n`);
+      });
     case "service":
       return void process.stdout.write(
         `${JSON.stringify(await serviceCommand(readConfig(), positionals.slice(1)))}\n`,
@@ -89,6 +103,14 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
     default:
       return restoreCommand(positionals[0] ?? "");
   }
+}
+
+async function keyCommand(db: Database, [verb, id = ""]: readonly string[]): Promise<unknown> {
+  const sealing = new Sealing(readRootKeyFile());
+  if (verb === "check") return checkRootKeys(db, sealing);
+  if (verb === "seal-under") return sealUnder(db, sealing, id);
+  if (verb === "retire") return retireRootKeys(db);
+  throw new Error("There is key check, key seal-under ID, and key retire.");
 }
 
 /** For backups, and for going back a version. */
@@ -112,7 +134,7 @@ async function restoreCommand(name: string): Promise<void> {
       return withDatabase(async (db) => answer(await takeOver(db)));
     default:
       throw new Error(
-        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, service, describe, hold-hosts, take-over, check-schema, known-migrations or way-back.`,
+        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, key, service, describe, hold-hosts, take-over, check-schema, known-migrations or way-back.`,
       );
   }
 }

@@ -18,13 +18,14 @@ import { HostDirectory } from "../host-client/host-directory.ts";
 import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { OpenStreams } from "../vms/open-streams.ts";
+import { Sealing } from "../sealing/sealing.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
 
 type Parts = Omit<Context, "db" | "log">;
 
 /** Every part is new and belongs to this context, except the given ones. Limits have no default. By default every host socket is called,
  *  `wake` does nothing,
- *  neither clients nor the dashboard are handed out, and clients of E2B are served. */
+ *  nothing can be sealed, neither clients nor the dashboard are handed out, and clients of E2B are served. */
 export function makeContext(
   db: Database,
   log: Logger,
@@ -54,6 +55,8 @@ export function makeContext(
     metrics: new Metrics(),
     tokenCache,
     watch: new AccessWatch(tokenCache),
+    registries: { mirrors: [], caFile: undefined },
+    sealing: new Sealing(undefined),
     wake: () => undefined,
     buildDomains: [],
     sandboxDomain: undefined,

@@ -7,6 +7,7 @@ import { HostDirectory } from "../host-client/host-directory.ts";
 import { CommandGeneration } from "../hosts/command-generation.ts";
 import type { Context } from "../context.ts";
 import { openDatabase } from "../db/database.ts";
+import { Sealing } from "../sealing/sealing.ts";
 import { makeContext } from "./make-context.ts";
 
 export interface OpenedContext extends AsyncDisposable {
@@ -41,6 +42,8 @@ export async function openContext(
     ),
     limits: config.limits,
     buildDomains: config.buildDomains,
+    registries: config.registries,
+    sealing: new Sealing(config.rootKeyFile),
     sandboxDomain: config.sandboxDomain?.domain,
     ...handedOut,
     wake: (service) => {

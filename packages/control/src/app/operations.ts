@@ -24,6 +24,7 @@ import { statusRoutes } from "../platform/status-routes.ts";
 import { sandboxRoutes, sandboxVmRoutes } from "../sandboxes/sandbox-routes.ts";
 import { sandboxSnapshotRoutes } from "../sandboxes/sandbox-snapshot-routes.ts";
 import { sessionRoutes } from "../sessions/session-routes.ts";
+import { registryRoutes } from "../registries/registry-routes.ts";
 import { snapshotRoutes } from "../snapshots/snapshot-routes.ts";
 import { templateRoutes } from "../templates/template-routes.ts";
 import { usageRoutes } from "../usage/usage-routes.ts";
@@ -41,6 +42,7 @@ export const allRoutes = [
   machineSnapshotRoutes,
   templateRoutes,
   buildRoutes,
+  registryRoutes,
   eventRoutes,
   tokenRoutes,
   sessionRoutes,

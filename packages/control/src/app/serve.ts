@@ -46,6 +46,8 @@ export async function serve(
     }),
   );
 
+  const fault = await context.sealing.fault(context.db);
+  if (fault !== undefined) log.warn({ err: fault }, "secrets are refused, and the rest is served");
   const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {
     // An error brings us here, and no signal to stop.

@@ -2,6 +2,7 @@
 
 import { readDomains } from "../vms/egress/egress-domains.ts";
 import { isIP } from "node:net";
+import type { RegistryMirror } from "@skerry/contract/builds/plan/registry-files";
 
 export interface Address {
   readonly host: string;
@@ -108,6 +109,10 @@ export class Reader {
     return value.startsWith("/") ? value : this.#fault(name, "must be an absolute path", value);
   }
 
+  optionalPath(name: string): string | undefined {
+    return (this.#environment[name] ?? "") === "" ? undefined : this.path(name, "");
+  }
+
   oneOf<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
     const value = this.#environment[name] ?? fallback;
     const found = allowed.find((candidate) => candidate === value);
@@ -152,10 +157,27 @@ export class Reader {
     );
   }
 
+  /** `docker.io=mirror.example:5000/hub`, with commas between; `http://` before a mirror: it is asked without TLS. */
+  mirrors(name: string): readonly RegistryMirror[] {
+    const texts = (this.#environment[name] ?? "").split(",").map((text) => text.trim());
+    const mirrors = texts.filter((text) => text !== "").map(readMirror);
+    if (mirrors.every((mirror) => mirror !== undefined)) return mirrors;
+    return this.#fault(name, "must be pairs such as docker.io=mirror.example:5000, with commas between", []);
+  }
+
   #fault<T>(name: string, message: string, placeholder: T): T {
     this.#faults.push(`${name} ${message}`);
     return placeholder;
   }
+}
+
+const MIRROR =
+  /^([a-z0-9][a-z0-9.-]*(?::\d{1,5})?)=(http:\/\/|https:\/\/)?([a-z0-9][a-z0-9.-]*(?::\d{1,5})?(?:\/[a-z0-9._-]+)*)$/;
+
+function readMirror(text: string): RegistryMirror | undefined {
+  const [, registry, scheme, mirror] = MIRROR.exec(text) ?? [];
+  if (registry === undefined || mirror === undefined) return undefined;
+  return { registry, mirror, plain: scheme === "http://" };
 }
 
 function isNetwork(text: string): boolean {

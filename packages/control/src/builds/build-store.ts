@@ -2,6 +2,7 @@
 
 import { sql, type Selectable } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
+import type { PulledImage } from "@skerry/contract/templates/pulled-image";
 import {
   buildStatusesUnderWay,
   canBuildProceed,
@@ -225,6 +226,12 @@ export async function beginStep(db: Queries, { build_id, index }: StepRow): Prom
       where build_id = ${build_id} and index = ${index} and status = 'waiting' returning build_id
     )
     update builds set version = version + 1 where id in (select build_id from begun)`.execute(db);
+}
+
+/** Of an image that was pulled. */
+export async function noteSource(db: Queries, id: string, source: PulledImage): Promise<void> {
+  await sql`
+    update builds set source = ${JSON.stringify(source)}, version = version + 1 where id = ${id}`.execute(db);
 }
 
 export async function endStep(

@@ -64,6 +64,7 @@ export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
       })),
     commit: row.commit,
     error: row.error,
+    source: row.source,
     template_id: row.status === "ready" ? row.template_id : null,
     size: row.size,
     host_id: row.host_id,

@@ -33,6 +33,7 @@ import { configOfBuild } from "./build-config.ts";
 import { keepDenials } from "./build-egress.ts";
 import { afterClone } from "./detect-source.ts";
 import { contextMissing, contextWaitMs } from "./build-context.ts";
+import { noteImage } from "./note-image.ts";
 import { runStep } from "./run-step.ts";
 
 const SERVICE = "builder";
@@ -164,6 +165,7 @@ async function runSteps(context: Context, { row, client, stop }: Running): Promi
     const exit = await runStep(context, { client, vm, step, leftMs: row.left_ms, stop });
     const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
     const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs: performance.now() - startedMs, last });
+    await noteImage(context, { row, client, vm }, { kind: step.kind, isDone: fault === undefined }, stop);
     await endStep(context.db, step, {
       status: fault === undefined ? "done" : "failed",
       exitCode: exit.exit_code,
@@ -239,6 +241,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
       {
         ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
         digest: top?.digest ?? "",
+        source: row.source,
         disk_gib: image.disk_gib,
         bytes: image.layers.reduce((sum, layer) => sum + layer.bytes, 0),
       },

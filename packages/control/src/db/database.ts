@@ -16,6 +16,7 @@ import type { SnapshotTables } from "./tables/snapshot-tables.ts";
 import type { EventTables } from "./tables/event-tables.ts";
 import type { BuildTables } from "./tables/build-tables.ts";
 import type { E2bTables } from "./tables/e2b-tables.ts";
+import type { SealingTables } from "./tables/sealing-tables.ts";
 import type { TemplateTables } from "./tables/template-tables.ts";
 import type { UsageTables } from "./tables/usage-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
@@ -46,6 +47,7 @@ export interface Tables
     TemplateTables,
     BuildTables,
     E2bTables,
+    SealingTables,
     BackgroundTables {}
 
 export type Database = Kysely<Tables>;

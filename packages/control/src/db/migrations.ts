@@ -40,6 +40,7 @@ import { denials } from "./migrations/0035-denials.ts";
 import { frozenMemory } from "./migrations/0036-frozen-memory.ts";
 import { templateCopies } from "./migrations/0037-template-copies.ts";
 import { e2bBuilds } from "./migrations/0040-e2b-builds.ts";
+import { sealing } from "./migrations/0041-sealing.ts";
 import { buildDenials } from "./migrations/0042-build-denials.ts";
 import { buildCommits } from "./migrations/0044-build-commits.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
@@ -87,6 +88,7 @@ const migrations = [
   { number: 36, name: "frozen-memory", text: frozenMemory },
   { number: 37, name: "template-copies", text: templateCopies },
   { number: 40, name: "e2b-builds", text: e2bBuilds },
+  { number: 41, name: "sealing", text: sealing },
   { number: 42, name: "build-denials", text: buildDenials },
   { number: 44, name: "build-commits", text: buildCommits },
 ] as const;

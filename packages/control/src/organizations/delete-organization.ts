@@ -8,6 +8,7 @@ import type { Queries } from "../db/database.ts";
 import { holdUser, revokeTokensOf } from "./token-store.ts";
 import { lockForDeletion, markDeleted, vmsLeftIn } from "./deleted-organization-store.ts";
 import { operatorOrganization } from "./operator-organization.ts";
+import { forgetSecrets } from "../sealing/sealing.ts";
 import { deleteMembers } from "./member-store.ts";
 
 /** Every token of it ends, and all that came from one; no member is left. Throws `organization_not_empty` or `operator_organization`. */
@@ -24,6 +25,7 @@ export async function deleteOrganization(context: Context, act: CallerAct, orgId
     await deleteMembers(transaction, orgId);
     await revokeTokensOf(transaction, orgId);
     await markDeleted(transaction, orgId);
+    await forgetSecrets(transaction, orgId);
     await recordInOtherLog(transaction, act, orgId);
     return organization.members;
   });

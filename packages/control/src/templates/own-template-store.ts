@@ -12,7 +12,7 @@ export type OwnTemplateRow = Selectable<Tables["templates"]> & {
 
 export interface NewTemplate extends Pick<
   OwnTemplateRow,
-  "id" | "org_id" | "name" | "digest" | "image" | "config" | "disk_gib" | "build_id"
+  "id" | "org_id" | "name" | "digest" | "image" | "config" | "disk_gib" | "build_id" | "source"
 > {
   readonly bytes: number;
 }
@@ -30,6 +30,7 @@ export async function insertTemplate(transaction: Queries, template: NewTemplate
       bytes: String(template.bytes),
       image: JSON.stringify(template.image),
       config: JSON.stringify(template.config),
+      source: template.source === null ? null : JSON.stringify(template.source),
     })
     .execute();
 }

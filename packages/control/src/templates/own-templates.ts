@@ -133,6 +133,7 @@ export function ownTemplateOf(row: OwnTemplateRow): Template {
     frozen_bytes: row.frozen_mib * MIB,
     user: row.config.user,
     workdir: row.config.workdir,
+    source: row.source,
     build_id: row.build_id,
     created_at: row.created_at.toISOString(),
   };

@@ -41,6 +41,7 @@ function shownBuiltIn(template: BuiltInTemplate): Template {
       frozen_bytes: null,
       user: null,
       workdir: null,
+      source: null,
       build_id: null,
       created_at: null,
     },

@@ -102,6 +102,14 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     await world.call("POST", `/v1/builds/${id}/cancel`);
     return call("POST", `/v1/builds/${id}/retry`);
   },
+  listRegistryCredentials: async () => call("GET", "/v1/registry-credentials"),
+  setRegistryCredential: async () =>
+    call("PUT", "/v1/registry-credentials/registry.example:5000", { username: "me", password: "secret" }),
+  deleteRegistryCredential: async (world) => {
+    const path = "/v1/registry-credentials/old.example";
+    await world.call("PUT", path, { body: { username: "me", password: "secret" } });
+    return call("DELETE", path);
+  },
   createToken: async () => call("POST", "/v1/auth/tokens", {}),
   createLoginCode: async () => call("POST", "/v1/auth/login-codes", {}),
   createSession: async ({ token }) => call("POST", "/v1/auth/sessions", { token }),

@@ -1,7 +1,10 @@
 // A whole control plane for a test: a fresh database, a fake host, a server on a free port, and what it logged.
 
 import { randomUUID } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, inject } from "vitest";
@@ -12,6 +15,8 @@ import { heartbeat } from "../../src/hosts/heartbeat.ts";
 import { makeContext } from "../../src/app/make-context.ts";
 import { buildServer, type Server } from "../../src/app/server.ts";
 import type { Context, InstallationLimits, ServiceName } from "../../src/context.ts";
+import { Sealing } from "../../src/sealing/sealing.ts";
+import { formatRootKeys, newRootKey } from "@skerry/contract/sealing/root-key-file";
 import { bootstrap } from "../../src/organizations/tokens.ts";
 import { isDatabaseOutage, openDatabase, type Database } from "../../src/db/database.ts";
 import { ApiDocument } from "./api-document.ts";
@@ -57,6 +62,8 @@ export class World implements AsyncDisposable {
   readonly context: Context;
   readonly databaseUrl = newDatabaseUrl();
   readonly rung: ServiceName[] = [];
+  /** Of its own. */
+  readonly rootKeyFile = join(tmpdir(), `skerry-test-root-key-${randomUUID()}`);
   token = "";
   orgId = "";
   readonly #endings: (() => Promise<void>)[] = [];
@@ -65,12 +72,14 @@ export class World implements AsyncDisposable {
 
   constructor() {
     this.db = openDatabase(this.databaseUrl, () => undefined);
+    writeFileSync(this.rootKeyFile, formatRootKeys([newRootKey()]), { mode: 0o400 });
     const log = pino(
       { level: "debug", base: null },
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
     this.context = makeContext(this.db, log, {
       limits: generousLimits,
+      sealing: new Sealing(this.rootKeyFile),
       clients: handedOut(),
       wake: (service) => void this.rung.push(service),
     });
@@ -203,6 +212,7 @@ export class World implements AsyncDisposable {
     await Promise.all(this.#endings.map((end) => end()));
     await this.host[Symbol.asyncDispose]();
     await this.db.destroy();
+    rmSync(this.rootKeyFile, { force: true });
   }
 }
 

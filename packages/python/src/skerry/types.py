@@ -93,6 +93,7 @@ BuildErrorCode = Literal[
     "file_not_found",
     "snapshot_not_found",
     "build_not_found",
+    "registry_credential_not_found",
     "execution_not_found",
     "move_not_found",
     "service_not_found",
@@ -165,6 +166,10 @@ BuildErrorCode = Literal[
     "build_out_of_memory",
     "step_timed_out",
     "build_timed_out",
+    "image_not_found",
+    "image_invalid",
+    "registry_denied",
+    "registry_unreachable",
     "context_missing",
     "program_missing",
     "archive_refused",
@@ -177,6 +182,7 @@ BuildErrorCode = Literal[
     "too_many_streams",
     "canceled",
     "internal",
+    "secret_damaged",
     "not_implemented",
     "guest_failed",
     "move_failed",
@@ -185,6 +191,7 @@ BuildErrorCode = Literal[
     "host_unavailable",
     "vm_moving",
     "database_unavailable",
+    "secrets_unavailable",
     "shutting_down",
     "guest_timeout",
 ]
@@ -262,6 +269,7 @@ ErrorCode = Literal[
     "file_not_found",
     "snapshot_not_found",
     "build_not_found",
+    "registry_credential_not_found",
     "execution_not_found",
     "move_not_found",
     "service_not_found",
@@ -334,6 +342,10 @@ ErrorCode = Literal[
     "build_out_of_memory",
     "step_timed_out",
     "build_timed_out",
+    "image_not_found",
+    "image_invalid",
+    "registry_denied",
+    "registry_unreachable",
     "context_missing",
     "program_missing",
     "archive_refused",
@@ -346,6 +358,7 @@ ErrorCode = Literal[
     "too_many_streams",
     "canceled",
     "internal",
+    "secret_damaged",
     "not_implemented",
     "guest_failed",
     "move_failed",
@@ -354,6 +367,7 @@ ErrorCode = Literal[
     "host_unavailable",
     "vm_moving",
     "database_unavailable",
+    "secrets_unavailable",
     "shutting_down",
     "guest_timeout",
 ]
@@ -672,12 +686,15 @@ ERROR_STATUS: Mapping[str, int] = {
     "program_missing": 422,
     "quota_exceeded": 403,
     "rate_limited": 429,
+    "registry_credential_not_found": 404,
     "request_timeout": 408,
     "sandbox_busy": 429,
     "sandbox_expired": 409,
     "sandbox_not_found": 404,
     "sandbox_not_persistent": 409,
     "sandbox_not_running": 409,
+    "secret_damaged": 500,
+    "secrets_unavailable": 503,
     "service_not_found": 404,
     "shutting_down": 503,
     "size_too_large": 422,
@@ -828,6 +845,13 @@ class BuildError(TypedDict):
     last_lines: List[str]
 
 
+class BuildSource(TypedDict):
+    #: The reference that was asked for.
+    image: str
+    #: Of its manifest: what the tag meant.
+    digest: str
+
+
 class Build(TypedDict):
     id: str
     name: str
@@ -840,6 +864,8 @@ class Build(TypedDict):
     commit: Optional[str]
     #: Why it failed, or why it was canceled where no request asked for that.
     error: Optional[BuildError]
+    #: What it is made of; null where that is no image, or not pulled yet.
+    source: Optional[BuildSource]
     #: Of the version that it made, once it is ready.
     template_id: Optional[str]
     size: SizeName
@@ -2073,6 +2099,24 @@ class PortList(TypedDict):
     truncated: bool
 
 
+class RegistryCredential(TypedDict):
+    host: str
+    username: str
+    #: The user who set it.
+    set_by: Optional[str]
+    set_at: str
+
+
+class RegistryCredentialList(TypedDict):
+    items: List[RegistryCredential]
+
+
+class RegistryCredentialRequest(TypedDict):
+    username: str
+    #: Or a token that the registry takes as one. No answer of the API has it.
+    password: str
+
+
 class ResourceEvent(TypedDict):
     kind: ResourceEventKind
     #: Of the resource; the name of a background service.
@@ -2305,6 +2349,13 @@ class Status(TypedDict):
     hosts: StatusHosts
 
 
+class TemplateSource(TypedDict):
+    #: The reference that was asked for.
+    image: str
+    #: Of its manifest: what the tag meant.
+    digest: str
+
+
 class Template(TypedDict):
     #: The same description always has the same id.
     id: str
@@ -2326,6 +2377,8 @@ class Template(TypedDict):
     user: Optional[str]
     #: Where commands begin; null for the default.
     workdir: Optional[str]
+    #: The image that it was made of; null where it was made of none.
+    source: Optional[TemplateSource]
     #: The build that made it. Null of what is built in.
     build_id: Optional[str]
     #: Null of what is built in.

@@ -29,12 +29,13 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
       const client = await cli.client(self);
       const template = await client.templates.get(name, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(template);
-      const { disk_gib, ...others } = template;
+      const { disk_gib, source, ...others } = template;
       const fields = Object.entries(others).filter(([, value]) => value !== null && value !== "");
       await cli.output.fields([
         ...fields.map(
           ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)] as const,
         ),
+        ...(source ? [["source", `${source.image} (${source.digest})`] as const] : []),
         ["disk", `${disk_gib} GiB`],
       ]);
     });

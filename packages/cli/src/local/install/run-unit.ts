@@ -4,6 +4,7 @@
 import { environment } from "../../config.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { Postgres } from "../servers/postgres.ts";
+import { ensureRootKey } from "../servers/root-key.ts";
 import { runHost } from "../servers/run-host.ts";
 import { serviceOf } from "../servers/services.ts";
 import { makeFolders } from "../servers/supervise.ts";
@@ -46,7 +47,7 @@ export async function runUnit(layout: Layout, name: string): Promise<void> {
 
 async function prepareFolders(layout: Layout): Promise<void> {
   await makeFolders(layout);
-  if (layout.joined === undefined) await ensureSystemUser(layout.state);
+  if (layout.joined === undefined) await ensureRootKey(layout, await ensureSystemUser(layout.state));
   await markUnits(layout);
 }
 

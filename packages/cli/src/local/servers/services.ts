@@ -62,6 +62,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
       "SKERRY_BUILD_DOMAINS",
     ),
     ...passed("SKERRY_SANDBOX_DOMAIN", "SKERRY_SANDBOX_TLS_CERT", "SKERRY_SANDBOX_TLS_KEY"),
+    ...passed("SKERRY_REGISTRY_MIRRORS", "SKERRY_REGISTRY_CA"),
     ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS", "SKERRY_IDEMPOTENCY_WAIT_MS"),
     ...passed("SKERRY_VCPUS_PER_CPU", "SKERRY_TRUSTED_PROXIES", "SKERRY_METRICS_ORGANIZATIONS"),
     ...passed(
@@ -73,6 +74,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
     SKERRY_DATABASE_URL: databaseUrl(layout),
     SKERRY_CLIENTS: join(layout.dist, "clients"),
     SKERRY_DASHBOARD_FILES: join(layout.dist, "dashboard"),
+    SKERRY_ROOT_KEY_FILE: layout.rootKeyFile,
     SKERRY_LISTEN: layout.listen,
     SKERRY_HOST_SOCKET: layout.hostSocket,
     SKERRY_RUN_AS_UID: String(user.uid),

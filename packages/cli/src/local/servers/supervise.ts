@@ -10,6 +10,7 @@ import { lockSupervisor } from "../system/lock.ts";
 import { openLog, rotateLogs } from "./logs.ts";
 import { Postgres } from "./postgres.ts";
 import { identify, stopProcess, type ProcessIdentity } from "../system/processes.ts";
+import { ensureRootKey } from "./root-key.ts";
 import { serviceNames, serviceOf, type Service } from "./services.ts";
 import {
   buildDigest,
@@ -45,6 +46,7 @@ export async function supervise(layout: Layout): Promise<void> {
   await makeFolders(layout);
   await lockSupervisor(layout);
   const user = layout.joined === undefined ? await ensureSystemUser(layout.state) : undefined;
+  if (user !== undefined) await ensureRootKey(layout, user);
   const stop = stopSignal();
   const self = await identify(process.pid);
   if (self === undefined) throw new Error("/proc is not mounted");

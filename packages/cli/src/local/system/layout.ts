@@ -21,6 +21,8 @@ export interface Layout {
   readonly hostSocket: string;
   readonly postgresData: string;
   readonly postgresSocketFolder: string;
+  /** Of the keys above all that control seals. */
+  readonly rootKeyFile: string;
   readonly logs: string;
   readonly supervisorFile: string;
   readonly listen: string;
@@ -61,6 +63,7 @@ export function readLayout(dist: string, env: Environment = environment()): Layo
     hostSocket: join(state, "run/host.sock"),
     postgresData: join(state, "postgres"),
     postgresSocketFolder: join(state, "run/postgres"),
+    rootKeyFile: env["SKERRY_ROOT_KEY_FILE"] ?? join(state, "keys/root.key"),
     logs: join(state, "log"),
     supervisorFile: join(state, "run/supervisor.json"),
     listen,

@@ -7,13 +7,18 @@
 // theirs alone, and the host trusts nothing that it says.
 
 import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "./context-bounds.ts";
+import {
+  BUILD_DOCKERFILE,
+  BUILDAH,
+  COPY_IMAGE,
+  IMPORT_TEMPLATE,
+  PULL_BASES,
+  PULL_IMAGE,
+} from "./image-scripts.ts";
 import { quoted } from "./shell-words.ts";
 
 /** Where the context is unpacked. */
 export const CONTEXT_FOLDER = "/context";
-
-/** What `buildah inspect` says of the image, after a step that has one; see `image-config.ts`. */
-export const IMAGE_CONFIG_FILE = "/run/skerry-build/config.json";
 
 /** Of the ext4 file system that is made on an empty disk. */
 export const EMPTY_DISK_GIB = 8;
@@ -87,7 +92,7 @@ end() {
   check_disk
   sync
   [ -z "$full" ] || fault disk_full "the template's disk is full"
-  [ -z "\${2:-}" ] || fault step_invalid "$2"
+  [ -z "\${2:-}" ] || fault "\${3:-step_invalid}" "$2"
   exit "$1"
 }
 refuse() { end 125 "$1"; }
@@ -205,60 +210,6 @@ trim_disk
 end 0
 `;
 
-// No registry is asked for an image that was just built. Names without a registry are the Docker Hub's, as everywhere else.
-const BUILDAH = `
-mkdir -p /run/skerry-build /etc/containers/registries.conf.d
-echo "unqualified-search-registries = [\\"docker.io\\"]" >/etc/containers/registries.conf.d/skerry-build.conf
-`;
-
-/** The template whose disk this is, as an image of its name. */
-const IMPORT_TEMPLATE = `
-if [ -n "$STEP_FROM" ]; then
-  container=$(buildah from scratch) && tree=$(buildah mount "$container") || end 1
-  set -- --workingdir "$STEP_WORKDIR"
-  [ -z "$STEP_USER" ] || set -- "$@" --user "$STEP_USER"
-  at=0
-  while [ "$at" -lt "$STEP_ENVS" ]; do
-    one=STEP_ENV_$at
-    set -- "$@" --env "\${!one}"
-    at=$((at + 1))
-  done
-  cp -a -- /mnt/. "$tree/" && buildah config "$@" "$container" &&
-    buildah commit --quiet "$container" "localhost/$STEP_FROM" >/dev/null && buildah rm "$container" >/dev/null &&
-    find /mnt -xdev -mindepth 1 -delete || end 1
-fi
-`;
-
-const BUILD_DOCKERFILE = `
-set -- --isolation chroot --layers --format docker --file "$context/$STEP_FILE" --tag localhost/skerry-build
-[ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
-at=0
-while [ "$at" -lt "$STEP_ARGS" ]; do
-  one=STEP_ARG_$at
-  set -- "$@" --build-arg "\${!one}"
-  at=$((at + 1))
-done
-[ -f "$context/$STEP_FILE" ] || refuse "there is no $STEP_FILE in the context"
-buildah bud "$@" "$context"
-code=$?
-image=localhost/skerry-build
-`;
-
-const PULL_IMAGE = `
-image=$(buildah pull --quiet "docker://$STEP_IMAGE")
-code=$?
-`;
-
-/** The image's root, as the overlay shows it (so whiteouts have done their work), with owners, permissions, hard links and attributes. */
-const COPY_IMAGE = `
-if [ "$code" -eq 0 ]; then
-  container=$(buildah from --pull-never "$image") && tree=$(buildah mount "$container") &&
-    cp -a -- "$tree/." /mnt/ && buildah inspect --type image "$image" >${IMAGE_CONFIG_FILE} || code=1
-  [ -z "\${container:-}" ] || buildah rm "$container" >/dev/null
-fi
-end "$code"
-`;
-
 /** Of the commit that was cloned: its id, and its files, each with a NUL behind it. */
 export const GIT_COMMIT_FILE = "/run/skerry-build/commit";
 export const GIT_FILES_FILE = "/run/skerry-build/files";
@@ -301,7 +252,7 @@ export function builderScripts(place: string) {
     run: script(ENTER, MOUNT_SYSTEM, RUN),
     copy: script(CHECK_CONTEXT, ENTER, COPY),
     workdir: script(ENTER, WORKDIR),
-    dockerfile: script(CHECK_CONTEXT, BUILDAH, IMPORT_TEMPLATE, BUILD_DOCKERFILE, COPY_IMAGE),
+    dockerfile: script(CHECK_CONTEXT, BUILDAH, IMPORT_TEMPLATE, PULL_BASES, BUILD_DOCKERFILE, COPY_IMAGE),
     image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE),
     seal: script(ENTER, CLEAN),
   };

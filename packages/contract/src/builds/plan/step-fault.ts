@@ -11,6 +11,10 @@ export interface StepExit {
   readonly oom_killed: boolean;
 }
 
+/** What the script of a step says that has pulled in vain. */
+const pullFaults = ["image_not_found", "image_invalid", "registry_denied", "registry_unreachable"] as const;
+type PullFault = (typeof pullFaults)[number];
+
 export interface StepFault {
   readonly code:
     | "step_failed"
@@ -18,7 +22,8 @@ export interface StepFault {
     | "build_out_of_memory"
     | "context_too_large"
     | "disk_full"
-    | "guest_failed";
+    | "guest_failed"
+    | PullFault;
   /** A sentence. */
   readonly message: string;
 }
@@ -45,6 +50,8 @@ function builderFault(line: string): StepFault | undefined {
   const text = rest.join(": ");
   const message = text === "" ? "The builder failed." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
   if (word === "disk_full" || word === "context_too_large") return { code: word, message };
+  const pull = pullFaults.find((fault) => fault === word);
+  if (pull !== undefined) return { code: pull, message };
   if (word === "step_invalid") return { code: "step_failed", message };
   return { code: "guest_failed", message };
 }

@@ -1,6 +1,7 @@
 // Builds, their steps and their logs.
 
 import type { ColumnType, Generated } from "kysely";
+import type { PulledImage } from "@skerry/contract/templates/pulled-image";
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
 import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
@@ -33,6 +34,8 @@ export interface BuildTables {
     image: ColumnType<DiskImage | null, string | null | undefined, string | null>;
     /** That was cloned; null: none, or not yet. */
     commit: ColumnType<string | null, string | null | undefined, string | null>;
+    /** The image that it pulled. */
+    source: ColumnType<PulledImage | null, string | null | undefined, string | null>;
     template_id: string;
     error: ColumnType<Build["error"], string | null | undefined, string | null>;
     /** What its egress rules have refused. */

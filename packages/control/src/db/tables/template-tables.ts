@@ -1,6 +1,7 @@
 // Templates of organizations: versions, what they are called, and which hosts have them.
 
-import type { Generated } from "kysely";
+import type { ColumnType, Generated } from "kysely";
+import type { PulledImage } from "@skerry/contract/templates/pulled-image";
 import type { DiskImage, TemplateImage } from "@skerry/contract/host-api/templates";
 import type { Json, MaybeTime, Time } from "./columns.ts";
 
@@ -20,6 +21,8 @@ export interface TemplateTables {
     config: Json<TemplateConfig>;
     disk_gib: number;
     bytes: string;
+    /** The image that it was made of. */
+    source: ColumnType<PulledImage | null, string | null, never>;
     build_id: string;
     created_at: Generated<Date>;
     deleted_at: MaybeTime;

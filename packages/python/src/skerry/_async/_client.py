@@ -20,6 +20,7 @@ from ._http import AsyncHttp
 from ._machines import AsyncMachines
 from ._moves import AsyncMoves
 from ._organizations import AsyncOrganizations
+from ._registries import AsyncRegistries
 from ._sandboxes import AsyncSandboxes
 from ._snapshots import AsyncSnapshots
 from ._streams import AsyncStream
@@ -55,6 +56,7 @@ class AsyncSkerry:
         self.snapshots = AsyncSnapshots(self._http)
         self.templates = AsyncTemplates(self._http)
         self.builds = AsyncBuilds(self._http)
+        self.registries = AsyncRegistries(self._http)
         self.sizes = AsyncSizes(self._http)
         self.tokens = AsyncTokens(self._http)
         self.organizations = AsyncOrganizations(self._http)

@@ -21,6 +21,7 @@ from ._http import Http
 from ._machines import Machines
 from ._moves import Moves
 from ._organizations import Organizations
+from ._registries import Registries
 from ._sandboxes import Sandboxes
 from ._snapshots import Snapshots
 from ._streams import Stream
@@ -56,6 +57,7 @@ class Skerry:
         self.snapshots = Snapshots(self._http)
         self.templates = Templates(self._http)
         self.builds = Builds(self._http)
+        self.registries = Registries(self._http)
         self.sizes = Sizes(self._http)
         self.tokens = Tokens(self._http)
         self.organizations = Organizations(self._http)

@@ -1,0 +1,146 @@
+// The parts of the builder's scripts that pull images of registries and build Dockerfiles, by Debian's buildah and skopeo.
+
+import {
+  IMAGE_CONFIG_FILE,
+  IMAGE_DIGEST_FILE,
+  REGISTRY_AUTH_FILE,
+  REGISTRY_FOLDER,
+  REGISTRY_MIRRORS_FILE,
+} from "./registry-files.ts";
+
+/** A registry that says nothing for so long is away. */
+const RESOLVED_WITHIN_S = 120;
+
+// No registry is asked for an image that was just built. Names without a registry are the Docker Hub's, as everywhere else.
+export const BUILDAH = `
+registries=${REGISTRY_FOLDER}
+trap 'rm -rf -- "$registries"' EXIT
+mkdir -p /run/skerry-build /etc/containers/registries.conf.d && mkdir -p -m 700 "$registries" || end 1
+echo "unqualified-search-registries = [\\"docker.io\\"]" >/etc/containers/registries.conf.d/skerry-build.conf
+[ ! -f ${REGISTRY_MIRRORS_FILE} ] || cp ${REGISTRY_MIRRORS_FILE} /etc/containers/registries.conf.d/skerry-mirrors.conf || end 1
+[ ! -f ${REGISTRY_AUTH_FILE} ] || export REGISTRY_AUTH_FILE=${REGISTRY_AUTH_FILE}
+export SSL_CERT_DIR=/etc/ssl/certs:$registries
+said=$registries/said
+# Of what registries' clients have said last: why. The words are theirs, and so is what they mean by them.
+refuse_pull() {
+  local words
+  words=$(tail -c 4000 "$said" | tr '\\n' ' ')
+  echo "$words" >&2
+  case $words in
+    *"no space left on device"*) end 125 "the builder's disk is full" disk_full ;;
+    *unauthorized*|*"authentication required"*|*"denied"*|*"invalid username/password"*)
+      end 125 "the registry does not let the build have $1: set its credentials with skerry registry login" registry_denied ;;
+    *"manifest unknown"*|*"name unknown"*|*"repository name not known"*|*"status 404"*|*"404 (Not Found)"*)
+      end 125 "the registry has no $1" image_not_found ;;
+    *"does not match"*|*"igest"*"did not match"*|*"unsupported manifest"*|*"nsupported schema"*|*"invalid character"*|*"invalid checksum"*|*"unexpected EOF"*)
+      end 125 "what the registry sends is not $1" image_invalid ;;
+    *) end 125 "the registry of $1 cannot be reached, or gave no good answer" registry_unreachable ;;
+  esac
+}
+`;
+
+/** The template whose disk this is, as an image of its name. */
+export const IMPORT_TEMPLATE = `
+if [ -n "$STEP_FROM" ]; then
+  container=$(buildah from scratch) && tree=$(buildah mount "$container") || end 1
+  set -- --workingdir "$STEP_WORKDIR"
+  [ -z "$STEP_USER" ] || set -- "$@" --user "$STEP_USER"
+  at=0
+  while [ "$at" -lt "$STEP_ENVS" ]; do
+    one=STEP_ENV_$at
+    set -- "$@" --env "\${!one}"
+    at=$((at + 1))
+  done
+  cp -a -- /mnt/. "$tree/" && buildah config "$@" "$container" &&
+    buildah commit --quiet "$container" "localhost/$STEP_FROM" >/dev/null && buildah rm "$container" >/dev/null &&
+    find /mnt -xdev -mindepth 1 -delete || end 1
+fi
+`;
+
+// What a Dockerfile runs must not find the credentials of registries. So the images that it names are pulled first, and then they are gone; an image
+// whose name its own steps make up is asked for without them.
+export const PULL_BASES = `
+[ -f "$context/$STEP_FILE" ] || refuse "there is no $STEP_FILE in the context"
+pull=true
+if [ -f ${REGISTRY_AUTH_FILE} ]; then
+  pull=false
+  declare -A args=() stages=()
+  images=()
+  at=0
+  while [ "$at" -lt "$STEP_ARGS" ]; do
+    one=STEP_ARG_$at
+    args["\${!one%%=*}"]=\${!one#*=}
+    at=$((at + 1))
+  done
+  names() {
+    local image=$1 arg
+    for arg in "\${!args[@]}"; do
+      image=\${image//\\$\\{$arg\\}/"\${args[$arg]}"}
+      image=\${image//\\$$arg/"\${args[$arg]}"}
+    done
+    case $image in ''|scratch|localhost/*|"$STEP_FROM"|[0-9]|[0-9][0-9]|*[^A-Za-z0-9./_:@-]*) return ;; esac
+    [ -n "\${stages["\${image,,}"]-}" ] || images+=("$image")
+  }
+  while read -r word first rest || [ -n "$word" ]; do
+    case \${word^^} in
+      ARG)
+        case $first in *=*)
+          [ -n "\${args["\${first%%=*}"]-}" ] || args["\${first%%=*}"]=$(tr -d '\\042\\047' <<<"\${first#*=}") ;;
+        esac ;;
+      FROM)
+        while [ "\${first#--}" != "$first" ]; do read -r first rest <<<"$rest"; done
+        names "$first"
+        read -r as stage _ <<<"$rest"
+        [ "\${as^^}" != AS ] || stages["\${stage,,}"]=1 ;;
+      COPY) [ "\${first#--from=}" = "$first" ] || names "\${first#--from=}" ;;
+    esac
+  done < <(tr -d '\\r' <"$context/$STEP_FILE")
+  for image in \${images[@]+"\${images[@]}"}; do
+    buildah pull --quiet "docker://$image" >/dev/null 2>"$said" || refuse_pull "$image"
+  done
+  unset REGISTRY_AUTH_FILE
+  rm -f -- ${REGISTRY_AUTH_FILE}
+fi
+`;
+
+export const BUILD_DOCKERFILE = `
+set -- --pull="$pull" --isolation chroot --layers --format docker --file "$context/$STEP_FILE" --tag localhost/skerry-build
+[ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
+at=0
+while [ "$at" -lt "$STEP_ARGS" ]; do
+  one=STEP_ARG_$at
+  set -- "$@" --build-arg "\${!one}"
+  at=$((at + 1))
+done
+buildah bud "$@" "$context"
+code=$?
+image=localhost/skerry-build
+`;
+
+// A tag may come to mean another image while it is pulled: its digest is asked for first, and that is pulled.
+export const PULL_IMAGE = `
+name=\${STEP_IMAGE%@*}
+digest=
+[ "$name" = "$STEP_IMAGE" ] || digest=\${STEP_IMAGE##*@}
+if [ -z "$digest" ]; then
+  timeout -k 5 ${RESOLVED_WITHIN_S} skopeo inspect --raw "docker://$STEP_IMAGE" >"$registries/manifest" 2>"$said" || refuse_pull "$STEP_IMAGE"
+  digest=$(skopeo manifest-digest "$registries/manifest" 2>"$said") || refuse_pull "$STEP_IMAGE"
+fi
+case \${name##*/} in *:*) name=\${name%:*} ;; esac
+echo "$STEP_IMAGE is $name@$digest"
+image=$(buildah pull --quiet "docker://$name@$digest" 2>"$said") || refuse_pull "$STEP_IMAGE"
+echo "$digest" >${IMAGE_DIGEST_FILE}
+unset REGISTRY_AUTH_FILE
+rm -rf -- "$registries"
+code=0
+`;
+
+/** The image's root, as the overlay shows it (so whiteouts have done their work), with owners, permissions, hard links and attributes. */
+export const COPY_IMAGE = `
+if [ "$code" -eq 0 ]; then
+  container=$(buildah from --pull-never "$image") && tree=$(buildah mount "$container") &&
+    cp -a -- "$tree/." /mnt/ && buildah inspect --type image "$image" >${IMAGE_CONFIG_FILE} || code=1
+  [ -z "\${container:-}" ] || buildah rm "$container" >/dev/null
+fi
+end "$code"
+`;

@@ -1,0 +1,32 @@
+// What an image step has pulled.
+
+import { IMAGE_DIGEST_FILE } from "@skerry/contract/builds/plan/registry-files";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Context } from "../context.ts";
+import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import { noteSource, type BuildRow, type StepRow } from "./build-store.ts";
+import { readGuestFile } from "./read-guest-file.ts";
+
+const DIGEST_MAX_BYTES = 100;
+
+interface Pulled {
+  readonly row: Pick<BuildRow, "id" | "request">;
+  readonly client: HostClient;
+  readonly vm: VmRef;
+}
+
+/** Before the step has ended, so that a replica that dies in between loses nothing of it. The microVM says it, to its own tenant alone. */
+export async function noteImage(
+  { db }: Context,
+  { row, client, vm }: Pulled,
+  { kind, isDone }: Pick<StepRow, "kind"> & { readonly isDone: boolean },
+  stop: AbortSignal,
+): Promise<void> {
+  const { image } = row.request;
+  if (kind !== "image" || image === undefined || !isDone) return;
+  const file = { path: IMAGE_DIGEST_FILE, noun: "digest", maxBytes: DIGEST_MAX_BYTES };
+  const digest = (await readGuestFile(client, vm, file, stop)).trim();
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest))
+    throw new SkerryError("build_step_failed", "The image's digest is none.");
+  await noteSource(db, row.id, { image, digest });
+}

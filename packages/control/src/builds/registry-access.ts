@@ -1,0 +1,84 @@
+// What a step that pulls images gets for it: logins, mirrors and authorities, as files in the memory of the build's microVM. They are written
+// before the step begins and removed when it has ended, so no other step sees them, and nothing that is kept of a build has them.
+
+import { readFile } from "node:fs/promises";
+import {
+  authFile,
+  mirrorsFile,
+  REGISTRY_AUTH_FILE,
+  REGISTRY_CA_FILE,
+  REGISTRY_FOLDER,
+  REGISTRY_MIRRORS_FILE,
+} from "@skerry/contract/builds/plan/registry-files";
+import { SkerryError } from "@skerry/contract/errors";
+import { registryOf } from "@skerry/contract/registries/registry-host";
+import type { Context } from "../context.ts";
+import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import { openRegistryLogins, type RegistryLogin } from "../registries/registries.ts";
+import type { StepRow } from "./build-store.ts";
+
+interface Access {
+  readonly client: HostClient;
+  readonly vm: VmRef;
+  readonly step: Pick<StepRow, "kind" | "env" | "org_id">;
+}
+
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+export function pulls({ kind }: Pick<StepRow, "kind">): boolean {
+  return kind === "image" || kind === "dockerfile";
+}
+
+/** Nothing is written where there is nothing to know. */
+export async function giveRegistryAccess(
+  context: Context,
+  { client, vm, step }: Access,
+  stop: AbortSignal,
+): Promise<void> {
+  const { mirrors, caFile } = context.registries;
+  const logins = await loginsFor(context, step);
+  const files = [
+    { path: REGISTRY_AUTH_FILE, text: logins.length > 0 ? authFile(logins) : "" },
+    { path: REGISTRY_MIRRORS_FILE, text: mirrorsFile(mirrors) },
+    { path: REGISTRY_CA_FILE, text: caFile === undefined ? "" : await readAuthorities(caFile) },
+  ].filter(({ text }) => text !== "");
+  if (files.length === 0) return;
+  await client.files.makeDirectory(vm, REGISTRY_FOLDER, FOLDER_MODE, stop);
+  for (const { path, text } of files) {
+    const content = Buffer.from(text);
+    const file = { path, mode: FILE_MODE, sizeBytes: content.length, content: once(content) };
+    await client.files.write(vm, file, stop);
+  }
+}
+
+/** Also where the step was ended before it could remove them. */
+export async function takeRegistryAccess({ client, vm }: Access, stop: AbortSignal): Promise<void> {
+  await client.files.remove(vm, REGISTRY_FOLDER, true, stop).catch((error: unknown) => {
+    if (!(error instanceof SkerryError && error.code === "file_not_found")) throw error;
+  });
+}
+
+/** A Dockerfile may name any registry, an image names one. */
+async function loginsFor(
+  context: Context,
+  { kind, env, org_id }: Access["step"],
+): Promise<readonly RegistryLogin[]> {
+  if (kind === "dockerfile") return openRegistryLogins(context, org_id);
+  const registry = registryOf(env["STEP_IMAGE"] ?? "");
+  const mirrors = context.registries.mirrors.filter((one) => one.registry === registry);
+  const hosts = [registry, ...mirrors.map(({ mirror }) => registryOf(`${mirror}/`))];
+  return openRegistryLogins(context, org_id, hosts);
+}
+
+async function readAuthorities(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw new SkerryError("internal", "The file of registries' authorities cannot be read.", { cause });
+  }
+}
+
+async function* once(content: Buffer): AsyncGenerator<Buffer> {
+  yield content;
+}

@@ -1,0 +1,136 @@
+// What a build gets of registries' credentials: those that it needs, for the step that needs them, and nowhere else.
+
+import { rmSync, writeFileSync } from "node:fs";
+import { sql } from "kysely";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Build } from "@skerry/contract/builds/build";
+import {
+  IMAGE_CONFIG_FILE,
+  IMAGE_DIGEST_FILE,
+  REGISTRY_AUTH_FILE,
+} from "@skerry/contract/builds/plan/registry-files";
+import { formatRootKeys } from "@skerry/contract/sealing/root-key-file";
+import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
+import { Members } from "./support/members.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+const PASSWORD = "correct-horse-battery-staple";
+const IMAGE = "registry.example:5000/team/app:1";
+const DIGEST = `sha256:${"a".repeat(64)}`;
+
+const plant = (path: string, text: string): void =>
+  void world.host.files.set(path, { size: text.length, sha256: "", mode: 0o644, content: Buffer.from(text) });
+const login = (host: string, token = world.token) =>
+  world.call("PUT", `/v1/registry-credentials/${host}`, {
+    token,
+    body: { username: "me", password: PASSWORD },
+  });
+const authOf = (host: string) => ({ [host]: { auth: Buffer.from(`me:${PASSWORD}`).toString("base64") } });
+
+/** What was written into the microVM; null: nothing. */
+function written(): unknown {
+  const file = world.host.files.get(REGISTRY_AUTH_FILE);
+  return file === undefined ? null : (JSON.parse(file.content.toString()) as { auths: unknown }).auths;
+}
+
+async function pull(request: Record<string, unknown> = { image: IMAGE }): Promise<Build> {
+  const { id } = await newBuild(world, { steps: undefined, ...request });
+  await activateBuilder(world);
+  return buildNow(world, id);
+}
+
+beforeEach(() => {
+  plant(IMAGE_CONFIG_FILE, JSON.stringify({ OCIv1: { config: { Env: ["A=1"] } } }));
+  plant(IMAGE_DIGEST_FILE, `${DIGEST}\n`);
+});
+afterEach(async () => {
+  await sql`delete from builds`.execute(world.db);
+  await sql`delete from registry_credentials`.execute(world.db);
+  world.host.vms.clear();
+  world.host.files.clear();
+  world.host.calls.length = 0;
+});
+
+test("an image is pulled with the credentials of its registry alone, which come before the step and go after it", async () => {
+  await login("registry.example:5000");
+  await login("other.example");
+  const build = await pull();
+  expect(build).toMatchObject({ status: "ready", source: { image: IMAGE, digest: DIGEST } });
+  expect(written()).toEqual(authOf("registry.example:5000"));
+  const of = (part: RegExp) => world.host.calls.findIndex((call) => part.test(call));
+  const [begun, gone] = [of(/^PUT .*\/executions?/), of(/^DELETE .*\/entry/)];
+  expect(of(/^PUT .*\/file/)).toBeGreaterThan(-1);
+  expect(of(/^PUT .*\/file/)).toBeLessThan(begun);
+  expect(gone).toBeGreaterThan(begun);
+  expect(world.host.files.has("/run/skerry-registries/")).toBe(false);
+  const shown = await world.call("GET", `/v1/templates/${build.template_id}`);
+  expect(shown.body).toMatchObject({ source: { image: IMAGE, digest: DIGEST } });
+});
+
+test("neither the microVM's record, its commands, the database nor the log has the password", async () => {
+  await login("registry.example:5000");
+  const specs: string[] = [];
+  world.host.beforeStart = async (id) => void specs.push(JSON.stringify(world.host.vms.get(id) ?? id));
+  const { id } = await pull();
+  world.host.beforeStart = async () => undefined;
+  const { rows } = await sql<{ all: string }>`
+    select (select string_agg(b::text, '') from builds b) || (select string_agg(s::text, '') from build_steps s)
+      || coalesce((select string_agg(l::text, '') from build_log l), '') as all`.execute(world.db);
+  const texts = [
+    rows[0]?.all,
+    specs,
+    world.host.commands,
+    world.host.urls,
+    world.log,
+    await buildNow(world, id),
+  ];
+  const all = texts.map((one) => JSON.stringify(one)).join("");
+  expect(all).toContain(IMAGE);
+  for (const form of [PASSWORD, Buffer.from(`me:${PASSWORD}`).toString("base64")])
+    expect(all).not.toContain(form);
+});
+
+test("steps that pull nothing get no credentials, and no build gets those of another organization", async () => {
+  const members = new Members(world);
+  const { path } = await members.newOrganization();
+  await login("registry.example:5000", (await members.newMember("owner", path)).secret);
+  expect(await pull()).toMatchObject({ status: "ready" });
+  expect(written()).toBeNull();
+  await login("registry.example:5000");
+  expect(await pull({ steps: [{ run: "make" }] })).toMatchObject({ status: "ready", source: null });
+  expect(written()).toBeNull();
+});
+
+test("a Dockerfile, which may name any registry, gets all of its organization's", async () => {
+  await login("one.example");
+  await login("two.example");
+  const { id } = await newBuild(world, { steps: undefined, dockerfile: {}, context: true });
+  await activateBuilder(world);
+  const sent = await fetch(`${world.url}/v1/builds/${id}/context`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${world.token}`, "content-type": "application/x-tar" },
+    body: "x",
+  });
+  expect(sent.status).toBe(200);
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+  expect(written()).toEqual({ ...authOf("one.example"), ...authOf("two.example") });
+});
+
+test("without the root key a build that needs credentials fails for that reason, and others are made", async () => {
+  await login("registry.example:5000");
+  const whole = formatRootKeys(await world.context.sealing.rootKeys());
+  rmSync(world.rootKeyFile);
+  try {
+    expect(await pull()).toMatchObject({ status: "failed", error: { code: "secrets_unavailable" } });
+    expect(await pull({ image: "elsewhere.example/app" })).toMatchObject({ status: "ready" });
+  } finally {
+    writeFileSync(world.rootKeyFile, whole, { mode: 0o400 });
+  }
+});
+
+test("a microVM that tells no digest fails the build", async () => {
+  plant(IMAGE_DIGEST_FILE, "sha256:nothing");
+  expect(await pull()).toMatchObject({ status: "failed", error: { code: "build_step_failed" } });
+});
