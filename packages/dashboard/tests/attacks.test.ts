@@ -97,6 +97,20 @@ test("script that a command or a build prints, or a file holds, is text", async 
   await page.locator(".xterm-accessibility-tree").getByText(/^end/).waitFor();
 });
 
+test("a file name that would end a paste and begin a command is in no command line that is copied", async () => {
+  const { page } = dashboard;
+  const before = world.host.fileName;
+  world.host.fileName = "a\x1b[201~\rtouch b\r";
+  await dashboard.logIn(world.token, `/sandboxes/${sandbox}/files`);
+  await page.getByRole("button", { name: "Copy as: Save" }).click();
+  await page.getByText("Not given: it has characters that a terminal obeys").waitFor();
+  expect(await page.getByLabel("As CLI", { exact: true }).count()).toBe(0);
+  for (const kind of ["As curl", "As TypeScript"])
+    // eslint-disable-next-line no-control-regex
+    expect(await page.getByLabel(kind, { exact: true }).innerText()).not.toMatch(/[\x00-\x1f]/);
+  world.host.fileName = before;
+});
+
 test("whose token is revoked sees no more, types no more, and is asked to log in", async () => {
   const { page } = dashboard;
   const minted = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", {

@@ -46,13 +46,32 @@ function Menu({ request }: { readonly request: RequestWords }) {
           text !== undefined && (
             <div key={name}>
               <span class="label">{name}</span>
-              <Copy text={text} label={`as ${name}`} />
-              <pre tabIndex={0} aria-label={`As ${name}`}>
-                {text}
-              </pre>
+              {OBEYED_BY_TERMINALS.test(text) ? (
+                <p class="help">Not given: it has characters that a terminal obeys when they are pasted.</p>
+              ) : (
+                <Form name={name} text={text} />
+              )}
             </div>
           ),
       )}
+    </>
+  );
+}
+
+/**
+ * Control characters, which may end a paste and begin a command of their own, and those that change the direction of what is read. A guest names its
+ * files as it likes.
+ */
+// eslint-disable-next-line no-control-regex
+const OBEYED_BY_TERMINALS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
+
+function Form({ name, text }: { readonly name: string; readonly text: string }) {
+  return (
+    <>
+      <Copy text={text} label={`as ${name}`} />
+      <pre tabIndex={0} aria-label={`As ${name}`}>
+        {text}
+      </pre>
     </>
   );
 }
