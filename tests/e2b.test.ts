@@ -1,6 +1,9 @@
 // E2B's published clients against a whole platform with real microVMs.
 
 import { createHash, randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -70,6 +73,29 @@ describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, 
     expect([heard.includes("30 90"), terminal.exitCode]).toEqual([true, 3]);
   });
 
+  test("signs URLs of files, and puts files together", async () => {
+    const url = await sandbox.uploadUrl("signed.txt", { useSignatureExpiration: 60 });
+    const form = new FormData();
+    form.append("file", "one ");
+    expect((await fetch(url, { method: "POST", body: form })).status).toBe(200);
+    await sandbox.files.write("second part.txt", "two");
+    const composed = await fetch(`${options.sandboxUrl}/files/compose`, {
+      method: "POST",
+      headers: { "x-api-key": options.apiKey, "e2b-sandbox-id": sandbox.sandboxId },
+      body: JSON.stringify({ source_paths: ["signed.txt", "second part.txt"], destination: "a/whole.txt" }),
+    });
+    expect(await composed.json()).toEqual({
+      path: "/home/user/a/whole.txt",
+      name: "whole.txt",
+      type: "file",
+    });
+    const whole = await fetch(await sandbox.downloadUrl("a/whole.txt"));
+    expect([whole.status, await whole.text()]).toEqual([200, "one two"]);
+    expect(await sandbox.files.exists("signed.txt")).toBe(false);
+    expect((await sandbox.files.getInfo("a/whole.txt")).owner).toBe("user");
+    await sandbox.files.remove("a");
+  });
+
   test("writes, reads, lists and watches files, byte for byte", async () => {
     const { files } = sandbox;
     const bytes = randomBytes(100_000_000);
@@ -94,4 +120,41 @@ describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, 
     expect([link.type, link.symlinkTarget]).toEqual(["file", "/home/user/work/a.txt"]);
     expect(await files.read("work/link")).toBe("from outsidemore\n");
   });
+});
+
+test("a template is built of files and commands, and its sandboxes wake with what it started", async () => {
+  const { Sandbox, Template, waitForPort } = newest;
+  const folder = await mkdtemp(join(tmpdir(), "skerry-e2b-"));
+  try {
+    await mkdir(join(folder, "site/below"), { recursive: true });
+    await writeFile(join(folder, "site/index.html"), "from the template");
+    await writeFile(join(folder, "site/below/ü x.txt"), "deep");
+    const template = Template({ fileContextPath: folder })
+      .fromBaseImage()
+      .setEnvs({ GREETING: "hello" })
+      .setWorkdir("/srv/site")
+      .copy("site", "/srv/site")
+      .copy("site/index.html", "copy.html", { mode: 0o600, user: "root" })
+      .runCmd('whoami > who; echo "$GREETING" >> who; pwd >> who')
+      .runCmd("whoami > /root/who", { user: "root" })
+      .setStartCmd("python3 -m http.server 8000", waitForPort(8000));
+    const lines: string[] = [];
+    const onBuildLogs = ({ message }: { message: string }) => void lines.push(message);
+    await Template.build(template, "e2b-site:v1", { ...options, onBuildLogs });
+    expect(await Template.exists("e2b-site", options)).toBe(true);
+    const sandbox = await Sandbox.create("e2b-site:v1", { ...options, timeoutMs: 600_000 });
+    const run = async (command: string) => (await sandbox.commands.run(command, { cwd: "/srv/site" })).stdout;
+    expect(await run("cat who below/*; sudo cat /root/who")).toBe("user\nhello\n/srv/site\ndeeproot\n");
+    expect(await run("stat -c '%U %a %n' index.html copy.html")).toBe(
+      "user 644 index.html\nroot 600 copy.html\n",
+    );
+    const ask =
+      "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8000/').read().decode())";
+    expect(await run(`python3 -c "${ask}"`)).toBe("from the template\n");
+    await sandbox.kill();
+    const broken = Template().fromBaseImage().runCmd("true").runCmd("echo why >&2; exit 3");
+    await expect(Template.build(broken, "e2b-broken", options)).rejects.toThrow("why");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
