@@ -60,6 +60,7 @@ export const errorStatus = {
   template_lost: 409,
   build_over: 409,
   build_needs_no_context: 409,
+  context_mismatch: 409,
   build_canceled: 409,
   move_refused: 409,
   disk_gone: 409,

@@ -4,7 +4,6 @@ import type { PlanRequest } from "../src/builds/plan/build-plan.ts";
 import { imageConfig } from "../src/builds/plan/image-config.ts";
 import { planBuild } from "../src/builds/plan/plan-build.ts";
 import { stepFault } from "../src/builds/plan/step-fault.ts";
-import { stepKey, type ContextDigests } from "../src/builds/plan/step-key.ts";
 import { SkerryError } from "../src/errors.ts";
 
 const nothing = { env: {}, user: null, workdir: null };
@@ -123,49 +122,6 @@ test.each([
   `a@sha256:${"0".repeat(64)}`,
 ])("an image is pulled: %s", (image) => {
   expect(planBuild({ image }).steps[0]?.env).toEqual({ STEP_IMAGE: image });
-});
-
-const context: ContextDigests = { "a/b": "1", "a/c": "2", ab: "3" };
-const parts = { parent: "p", builder: "b", context };
-
-function keyOf(steps: NonNullable<PlanRequest["steps"]>, others: Partial<typeof parts> = {}): string {
-  const step = planBuild({ steps }).steps.at(-2);
-  if (step === undefined) throw new Error("there is no step");
-  return stepKey(step, { ...parts, ...others });
-}
-
-test("a step's key changes with all that it sees, and with nothing else", () => {
-  const run = keyOf([{ run: "x" }]);
-  expect(run).toMatch(/^[0-9a-f]{64}$/);
-  // What changes it.
-  const others = [
-    keyOf([{ run: "y" }]),
-    keyOf([{ run: "x" }], { parent: "q" }),
-    keyOf([{ run: "x" }], { builder: "c" }),
-    keyOf([{ env: { A: "1" } }, { run: "x" }]),
-    keyOf([{ env: { A: "2" } }, { run: "x" }]),
-    keyOf([{ user: "web" }, { run: "x" }]),
-    keyOf([{ workdir: "/x" }, { run: "x" }]),
-  ];
-  expect(new Set([run, ...others]).size).toBe(others.length + 1);
-  // What does not: a file that it does not copy, the order of variables, and what follows.
-  expect(keyOf([{ run: "x" }], { context: { ...context, ab: "4" } })).toBe(run);
-  expect(keyOf([{ env: { A: "1", B: "2" } }, { run: "x" }])).toBe(
-    keyOf([{ env: { B: "2" } }, { env: { A: "1" } }, { run: "x" }]),
-  );
-  const copy = [{ copy: { from: "a", to: "/a" } }];
-  expect(keyOf(copy, { context: { ...context, ab: "4" } })).toBe(keyOf(copy));
-  expect(keyOf(copy, { context: { ...context, "a/b": "4" } })).not.toBe(keyOf(copy));
-  expect(keyOf(copy, { context: { ...context, "a/d": "4" } })).not.toBe(keyOf(copy));
-  expect(keyOf(copy, { context: { "a/b": "12", "a/c": "" } })).not.toBe(
-    keyOf(copy, { context: { "a/b": "1", "a/c": "2" } }),
-  );
-  const all = [{ copy: { from: ".", to: "/a" } }];
-  expect(keyOf(all, { context: { ...context, ab: "4" } })).not.toBe(keyOf(all));
-  // A variable is not a step's other one, and its value not its name.
-  expect(keyOf([{ env: { A: "B=C" } }, { run: "x" }])).not.toBe(
-    keyOf([{ env: { A: "B", C: "" } }, { run: "x" }]),
-  );
 });
 
 const exited = { exit_code: 0, signal: 0, timed_out: false, oom_killed: false };

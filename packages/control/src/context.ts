@@ -67,6 +67,7 @@ export const serviceNames = [
   "restart-manager",
   "host-drain",
   "cache-cleanup",
+  "build-cache-cleanup",
   "proxy-health-checker",
   "sandbox-reaper",
   "idle-pauser",
@@ -94,6 +95,11 @@ export interface InstallationLimits {
   readonly vcpusPerCpu: number;
   /** How long a second request with an Idempotency-Key waits for the first. */
   readonly idempotencyWaitMs: number;
+  /** GiB of the build cache, for each organization, and on each host. 0: nothing is cached. */
+  readonly buildCacheGib: number;
+  readonly buildCacheHostGib: number;
+  /** What steps of a build have to take for their result to be cached. */
+  readonly buildCacheStepMs: number;
   /** Organizations that metrics tell apart; 0: none. */
   readonly metricsOrganizations: number;
 }

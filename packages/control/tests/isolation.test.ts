@@ -151,6 +151,8 @@ const aboutTheCaller = new Set<OperationId>([
   "listBuilds",
   "listRegistryCredentials",
   "setRegistryCredential",
+  "listCache",
+  "clearCache",
   "createToken",
   "createLoginCode",
   "endSession",

@@ -99,6 +99,9 @@ test("the defaults are those of the documentation", () => {
       downloadsPerMinute: 120,
       vcpusPerCpu: 16,
       idempotencyWaitMs: 25_000,
+      buildCacheGib: 20,
+      buildCacheHostGib: 100,
+      buildCacheStepMs: 0,
       metricsOrganizations: 0,
       organization: {
         rate_read_per_minute: 3_000,

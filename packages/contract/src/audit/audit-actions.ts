@@ -16,6 +16,8 @@ export const auditActions = [
   "build.list",
   "build.logs",
   "build.retry",
+  "cache.clear",
+  "cache.list",
   "event.follow",
   "host.activate",
   "host.drain",

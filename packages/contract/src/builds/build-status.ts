@@ -4,8 +4,8 @@
 export const buildTransitions = {
   // Its microVM starts, or it waits for its context.
   queued: ["building", "failed", "canceled"],
-  // Its steps run.
-  building: ["sealing", "failed", "canceled"],
+  // Its steps run; what they would make may be there already, once it is known what its context holds.
+  building: ["sealing", "ready", "failed", "canceled"],
   // Its host makes a layer of what the steps wrote.
   sealing: ["freezing", "failed", "canceled"],
   // Its host starts the template once and keeps it as clones wake from it.

@@ -148,6 +148,20 @@ export const BuildRequest = named(
         description: "The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.",
       }),
     ),
+    context_digests: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1, maxLength: 4_095 }),
+        Type.String({ pattern: "^[0-9a-f]{64}$" }),
+        {
+          maxProperties: BUILD_STEPS_MAX,
+          description:
+            "What the context will hold, by the paths that `copy` names, `.` for all of it: with it the build begins behind the steps whose results are cached. docs/templates.md says how a digest is made.",
+        },
+      ),
+    ),
+    no_cache: Type.Optional(
+      Type.Boolean({ description: "Carry out every step, also where its result is cached. Default: false." }),
+    ),
     env: Type.Optional(Env),
     user: Type.Optional(User),
     workdir: Type.Optional(Path),
@@ -188,6 +202,13 @@ const BuildStep = Type.Object(
     started_at: Nullable(Timestamp),
     finished_at: Nullable(Timestamp),
     exit_code: Nullable(Type.Integer()),
+    cache_hit: Type.Boolean({ description: "Its result was cached, so it was not carried out." }),
+    bytes: Nullable(
+      Type.Integer({
+        description:
+          "Of the layer that it has left. Null where what it has left is in the layer of a later step.",
+      }),
+    ),
   },
   closed,
 );
@@ -249,6 +270,8 @@ export const Build = named(
         started_at: "2026-11-20T16:41:10.123Z",
         finished_at: null,
         exit_code: null,
+        cache_hit: false,
+        bytes: null,
       },
     ],
     commit: null,

@@ -148,6 +148,8 @@ export const HostTemplateList = Type.Object(
   closed,
 );
 
+export type HostTemplateList = Static<typeof HostTemplateList>;
+
 export const FreezeTemplate = Type.Object({ size: Type.String({ maxLength: 100 }) }, closed);
 
 export const SendLayers = Type.Object(

@@ -124,6 +124,9 @@ export function readConfig(environment: Environment = process.env): Config {
       // Longer than it takes to find out that the first request's process has died (15 s), so that the usual retry after a crash ends with
       // an answer and not with one more error.
       idempotencyWaitMs: read.positive("SKERRY_IDEMPOTENCY_WAIT_MS", 25_000),
+      buildCacheGib: read.limit("SKERRY_BUILD_CACHE_GIB", 20),
+      buildCacheHostGib: read.limit("SKERRY_BUILD_CACHE_HOST_GIB", 100),
+      buildCacheStepMs: read.limit("SKERRY_BUILD_CACHE_STEP_MS", 1_000),
       metricsOrganizations: read.upTo("SKERRY_METRICS_ORGANIZATIONS", 0, METRICS_ORGANIZATIONS_MAX),
     },
     trustedProxies: read.networks("SKERRY_TRUSTED_PROXIES"),

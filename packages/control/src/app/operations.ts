@@ -2,6 +2,7 @@
 
 import type { Operation } from "../api/operation.ts";
 import { buildRoutes } from "../builds/build-routes.ts";
+import { cacheRoutes } from "../builds/cache-routes.ts";
 import { clientRoutes } from "../clients/client-routes.ts";
 import { limitRoutes } from "../capacity/limit-routes.ts";
 import { docsRoutes, openapiRoutes } from "../docs/docs-routes.ts";
@@ -43,6 +44,7 @@ export const allRoutes = [
   templateRoutes,
   buildRoutes,
   registryRoutes,
+  cacheRoutes,
   eventRoutes,
   tokenRoutes,
   sessionRoutes,

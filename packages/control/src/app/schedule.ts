@@ -12,6 +12,7 @@
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   cache-cleanup         10 min  images and frozen templates that nothing needs any more
+//   build-cache-cleanup   10 min  results of steps that were not used for long, or that there is no room for; also whenever it is woken
 //   proxy-health-checker   10 s   VMs behind routes; there are none before there is a proxy
 //   usage-sampler         30 s   what organizations have, for its history
 //   audit-sweeper         10 min  audit events that are older than they are kept
@@ -31,6 +32,7 @@ import { heartbeat } from "../hosts/heartbeat.ts";
 import { hostCertificateRenewal } from "../joining/host-certificate-renewal.ts";
 import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
+import { buildCacheCleanup } from "../builds/build-cache-cleanup.ts";
 import { builder } from "../builds/builder.ts";
 import { mover } from "../moves/mover.ts";
 import { templateSpreader } from "../moves/template-spreader.ts";
@@ -88,6 +90,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartQueue(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
+    fenced((own) => buildCacheCleanup(own, config.cacheCleanupIntervalMs)),
     fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
     fenced((own) => usageSampler(own, config.usageSamplerIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),

@@ -18,6 +18,9 @@ const limits = {
   visitorsPerMinute: 1,
   vcpusPerCpu: 1,
   idempotencyWaitMs: 1,
+  buildCacheGib: 20,
+  buildCacheHostGib: 100,
+  buildCacheStepMs: 0,
   metricsOrganizations: 0,
 };
 const { app } = await buildServer(makeContext(db, pino({ level: "silent" }), { limits }));

@@ -1,11 +1,11 @@
 // POST /v1/templates: the row of a build, the room that its microVM takes, and the steps that it will take. The service `builder` does the rest.
 
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
-import { newId } from "@skerry/contract/ids";
 import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
 import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
 import { BUILDER_DISK_GIB } from "@skerry/contract/templates/template-name";
 import { readSize } from "../values/sizes.ts";
+import { newId } from "@skerry/contract/ids";
 import { checkBuildQuota } from "../capacity/build-quota.ts";
 import { reserve, type Found } from "../capacity/reservation.ts";
 import type { Caller } from "../caller.ts";
@@ -13,9 +13,12 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readBuildParams, targetOf, type BuildParams } from "./build-params.ts";
-import { insertBuild, insertSteps, stepsOf } from "./build-store.ts";
-import { plannedRows } from "./planned-rows.ts";
+import { answerAtOnce } from "./answered-build.ts";
+import { stepsOf } from "./build-store.ts";
 import { buildOf, getBuild } from "./builds.ts";
+import { takeCached } from "./cache-store.ts";
+import { keysOf, longestPrefix, parentKey, usesCache } from "./cached-prefix.ts";
+import { writeBuild, type NewBuild as WrittenBuild } from "./write-build.ts";
 import { SkerryError } from "@skerry/contract/errors";
 
 /** `id`: that the build gets, where it was given away before. */
@@ -59,23 +62,33 @@ async function createBuild(
   attempt: Attempt,
 ): Promise<Build> {
   const params = await readBuildParams(context, caller, request);
+  const answered = await answerAtOnce(context, { caller, params, id }, attempt);
+  if (answered !== undefined) {
+    context.metrics.buildSteps.add(answered.steps.length, "hit");
+    return answered;
+  }
   const placement = {
     orgId: caller.orgId,
     template: params.placeAt,
     size: params.size,
     quotas: (template: Found["template"]) => ({ disk_gib: diskGibOf(params.plan, template) }),
   };
-  const { row } = await reserve(context, placement, async (transaction, found) => {
+  const { row: build } = await reserve(context, placement, async (transaction, found) => {
     await checkBuildQuota(context, transaction, {
       orgId: caller.orgId,
       frozen: (params.request.sizes ?? []).map(readSize),
     });
-    const build = await writeBuild(transaction, { caller, params, id }, found);
-    await attempt.done(transaction, build);
-    return build;
+    const row = await writeBuild(
+      transaction,
+      await buildOn(context, transaction, { id, orgId: caller.orgId, params, found }),
+    );
+    const written = buildOf(row, await stepsOf(transaction, [row.id]));
+    await attempt.done(transaction, written);
+    return written;
   });
+  context.metrics.buildSteps.add(build.steps.filter(({ cache_hit }) => cache_hit).length, "hit");
   context.wake("builder");
-  return row;
+  return build;
 }
 
 /** What its microVM may take of a disk: its own, with the context and what it unpacks, and the one that it builds on. */
@@ -83,29 +96,29 @@ function diskGibOf(plan: BuildPlan, template: Found["template"]): number {
   return BUILDER_DISK_GIB + (plan.on === null ? EMPTY_DISK_GIB : template.disk_gib);
 }
 
-async function writeBuild(
+interface Placed {
+  readonly id: string;
+  readonly orgId: string;
+  readonly params: BuildParams;
+  readonly found: Found;
+}
+
+/** With what the cache of its host has of it. */
+async function buildOn(
+  context: Context,
   transaction: Queries,
-  { caller, params, id }: { readonly caller: Caller; readonly params: BuildParams; readonly id: string },
-  found: Found,
-): Promise<Build> {
-  const { name, tag, request, plan, config, size, timeoutMs, stepTimeoutMs, egress } = params;
-  const row = await insertBuild(
-    transaction,
-    {
-      ...{ id, org_id: caller.orgId, name, tag },
-      request: JSON.stringify(request),
-      context: request.context === true ? "awaited" : "none",
-      host_id: found.host.id,
-      execution_id: newId("incarnation"),
-      ...{ size: size.name, vcpus: size.vcpus, memory_mib: size.memory_mib },
-      disk_gib: diskGibOf(plan, found.template),
-      egress: JSON.stringify(egress(found.egress)),
-      target: JSON.stringify(targetOf(plan, found)),
-      config: JSON.stringify(config),
-      template_id: newId("template"),
-    },
-    timeoutMs,
-  );
-  await insertSteps(transaction, plannedRows(row, plan, stepTimeoutMs));
-  return buildOf(row, await stepsOf(transaction, [id]));
+  { id, orgId, params, found }: Placed,
+): Promise<WrittenBuild> {
+  const { plan, request, egress } = params;
+  const hostId = found.host.id;
+  const parent = parentKey(plan, found);
+  const keys = keysOf(plan.steps, parent, request.context_digests);
+  const asked = usesCache(context, request) ? keys.filter((key) => key !== null) : [];
+  const cached = longestPrefix(keys, await takeCached(transaction, { orgId, hostId, keys: asked }));
+  return {
+    ...{ id, orgId, params, hostId, parent, keys, cached, isCarriedOut: true },
+    egress: egress(found.egress),
+    origin: targetOf(plan, found),
+    diskGib: diskGibOf(plan, found.template),
+  };
 }

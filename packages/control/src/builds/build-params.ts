@@ -13,7 +13,7 @@ import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { Found } from "../capacity/reservation.ts";
 import { defaultBuildEgress } from "./build-egress.ts";
-import { checkTemplateName, findOwnTemplate } from "../templates/own-templates.ts";
+import { checkTemplateName, findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { readDurationWithin } from "../values/durations.ts";
@@ -41,6 +41,8 @@ export interface BuildParams {
   readonly egress: EgressParams;
   /** The template whose host is needed. */
   readonly placeAt: string;
+  /** That template, where it is the organization's own. */
+  readonly own: OwnTemplateRow | undefined;
 }
 
 /** Throws for what can be told before anything is built. */
@@ -70,6 +72,7 @@ export async function readBuildParams(
         : readDurationWithin("step_timeout", request.step_timeout, TIMEOUT_BOUNDS),
     egress: readEgressParams(request.egress ?? defaultBuildEgress(context)),
     placeAt: plan.on?.template ?? ANYWHERE,
+    own,
   };
 }
 

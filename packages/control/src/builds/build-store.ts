@@ -20,7 +20,10 @@ export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_byt
   /** Until `ends_by`, by the database's clock. */
   readonly left_ms: number;
 };
-export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position"> & { readonly position: number };
+export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "bytes"> & {
+  readonly position: number;
+  readonly bytes: number | null;
+};
 
 /** How many are forgotten in one statement: each has up to 84,000 lines of log. */
 const SWEPT_AT_ONCE = 8;
@@ -29,7 +32,7 @@ const RETRY_MAX_S = 15;
 
 const underWay = sql`status in (${sql.join(buildStatusesUnderWay)})`;
 const columns = sql`builds.*, (extract(epoch from ends_by - now()) * 1000)::float8 as left_ms`;
-const stepColumns = sql`*, position::float8 as position`;
+const stepColumns = sql`*, position::float8 as position, bytes::float8 as bytes`;
 
 export async function insertBuild(
   transaction: Queries,
@@ -153,6 +156,8 @@ export async function nextBuildDueMs(db: Queries): Promise<number | undefined> {
 interface Facts {
   readonly image?: DiskImage;
   readonly error?: Build["error"];
+  /** Of a version that was there before. */
+  readonly templateId?: string;
 }
 
 /** Undefined where another writer was first. */
@@ -160,7 +165,7 @@ export async function proceedBuild(
   db: Queries,
   seen: Pick<BuildRow, "id" | "status" | "version">,
   to: BuildStatus,
-  { image, error }: Facts = {},
+  { image, error, templateId }: Facts = {},
 ): Promise<BuildRow | undefined> {
   if (!canBuildProceed(seen.status, to)) throw new Error(`a build cannot go from ${seen.status} to ${to}`);
   const { rows } = await sql<BuildRow>`
@@ -168,6 +173,7 @@ export async function proceedBuild(
       status = ${to}, version = version + 1, attempts = 0, retry_at = now(),
       image = coalesce(${image === undefined ? null : JSON.stringify(image)}::jsonb, image),
       error = coalesce(${error === undefined ? null : JSON.stringify(error)}::jsonb, error),
+      template_id = coalesce(${templateId ?? null}, template_id),
       started_at = case when ${to} = 'building' then now() else started_at end,
       finished_at = case when ${to} in ('ready', 'failed', 'canceled') then now() end
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}

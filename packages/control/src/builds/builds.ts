@@ -57,8 +57,8 @@ export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
     waits_for_context: row.context === "awaited" && row.status === "queued",
     steps: steps
       .filter(({ build_id }) => build_id === row.id)
-      .map(({ kind, name, status, started_at, finished_at, exit_code }) => ({
-        ...{ kind, name, status, exit_code },
+      .map(({ kind, name, status, started_at, finished_at, exit_code, cache_hit, bytes }) => ({
+        ...{ kind, name, status, exit_code, cache_hit, bytes },
         started_at: started_at?.toISOString() ?? null,
         finished_at: finished_at?.toISOString() ?? null,
       })),

@@ -10,9 +10,10 @@ export function plannedRows(
   plan: BuildPlan,
   timeoutMs: number | null,
 ): NewStep[] {
-  return plan.steps.map(({ kind, name, command, env }, index) => ({
+  return plan.steps.map(({ kind, name, command, env, inputs }, index) => ({
     ...{ build_id: id, org_id, index, kind, name, command },
     env: JSON.stringify(env),
+    inputs: JSON.stringify(inputs),
     timeout_ms: timeoutMs,
     execution: newId("execution"),
     exit_code: null,

@@ -29,11 +29,17 @@ import {
   type BuildRow,
   type StepRow,
 } from "./build-store.ts";
+import { answerFromVersion } from "./answered-build.ts";
 import { configOfBuild } from "./build-config.ts";
 import { keepDenials } from "./build-egress.ts";
 import { afterClone } from "./detect-source.ts";
 import { contextMissing, contextWaitMs } from "./build-context.ts";
 import { noteImage } from "./note-image.ts";
+import { dropCached } from "./cache-store.ts";
+import { wholeKey } from "./cached-prefix.ts";
+import { isWorthKeeping, keepStep, ownBytes } from "./keep-step.ts";
+import { keySteps } from "./key-steps.ts";
+import { beginWithoutCache, noteStepBytes } from "./step-store.ts";
 import { runStep } from "./run-step.ts";
 
 const SERVICE = "builder";
@@ -132,53 +138,52 @@ async function startVm(
   { row, client, stop }: Running,
 ): Promise<BuildRow | "waits" | undefined> {
   const { id, execution_id, size, egress, org_id } = row;
-  await client.startVm(
-    id,
-    {
-      execution_id,
-      template: BUILDER_TEMPLATE,
-      size,
-      hostname: id.replace("_", "-"),
-      env: {},
-      egress: await hostEgress(context.db, { org_id, egress }),
-      egress_version: 1,
-      build: row.target,
-    },
-    { stop },
-  );
+  const spec = {
+    ...{ execution_id, size, env: {}, build: row.target },
+    template: BUILDER_TEMPLATE,
+    hostname: id.replace("_", "-"),
+    egress: await hostEgress(context.db, { org_id, egress }),
+    egress_version: 1,
+  };
+  try {
+    await client.startVm(id, spec, { stop });
+  } catch (error) {
+    if (!(error instanceof SkerryError) || error.code !== "layer_missing" || row.cache_id === null)
+      throw error;
+    await dropCached(context.db, [row.cache_id]);
+    return beginWithoutCache(context.db, row);
+  }
   if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
   if (contextWaitMs(row) <= 0) throw contextMissing();
   await waitWithBuild(context.db, row, CONTEXT_WAIT_S);
   return "waits";
 }
 
-async function runSteps(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
-  const vm = { id: row.id, execution_id: row.execution_id };
-  for (const step of await stepsOf(context.db, [row.id])) {
+async function runSteps(context: Context, running: Running): Promise<BuildRow | undefined> {
+  const { row, client, stop } = running;
+  const steps = await stepsOf(context.db, [row.id]);
+  const keys = await keySteps(context.db, { row, steps, client, stop });
+  const answered = await answerFromVersion(context, row, keys);
+  if (answered !== undefined) return answered;
+  let tookMs = 0;
+  for (const one of steps) {
+    const step = { ...one, key: keys[one.index] ?? null };
     if (step.status === "done") {
-      if (await isNewBeginning(context, { row, client, stop }, step)) return buildById(context.db, row.id);
+      if (await isNewBeginning(context, running, step)) return buildById(context.db, row.id);
       continue;
     }
     const startedMs = performance.now();
-    if (step.status === "waiting")
-      await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
-    const exit = await runStep(context, { client, vm, step, leftMs: row.left_ms, stop });
-    const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
-    const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs: performance.now() - startedMs, last });
-    await noteImage(context, { row, client, vm }, { kind: step.kind, isDone: fault === undefined }, stop);
-    await endStep(context.db, step, {
-      status: fault === undefined ? "done" : "failed",
-      exitCode: exit.exit_code,
-    });
-    const denials = await keepDenials(context, client, vm);
-    if (fault !== undefined)
-      await appendLines(context.db, { buildId: row.id, step: step.index, texts: denials });
-    if (fault !== undefined)
-      return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
+    const failed = await carryOut(context, running, step);
+    if (failed !== undefined) return failed;
+    context.metrics.buildSteps.add(1, "miss");
     // Canceled meanwhile.
     const now = await buildById(context.db, row.id);
     if (now?.status !== "building") return now;
-    if (await isNewBeginning(context, { row, client, stop }, step)) return buildById(context.db, row.id);
+    if (await isNewBeginning(context, running, step)) return buildById(context.db, row.id);
+    tookMs += performance.now() - startedMs;
+    const done = { row, steps: await stepsOf(context.db, [row.id]), step, tookMs };
+    if (!isWorthKeeping(context, done)) continue;
+    if ((await keepStep(context, { row, step, client, stop })) !== undefined) tookMs = 0;
   }
   return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, "sealing");
 }
@@ -194,6 +199,30 @@ async function isNewBeginning(
   if (now?.status !== "building") return true;
   const vm = { id: row.id, execution_id: row.execution_id };
   return afterClone(context, { row: now, client, vm, timeoutMs, stop });
+}
+
+/** Undefined where it has succeeded. */
+async function carryOut(
+  context: Context,
+  { row, client, stop }: Running,
+  step: StepRow,
+): Promise<BuildRow | undefined> {
+  const vm = { id: row.id, execution_id: row.execution_id };
+  const startedMs = performance.now();
+  if (step.status === "waiting")
+    await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
+  const exit = await runStep(context, { client, vm, step, leftMs: row.left_ms, stop });
+  const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
+  const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs: performance.now() - startedMs, last });
+  await noteImage(context, { row, client, vm }, { kind: step.kind, isDone: fault === undefined }, stop);
+  await endStep(context.db, step, {
+    status: fault === undefined ? "done" : "failed",
+    exitCode: exit.exit_code,
+  });
+  const denials = await keepDenials(context, client, vm);
+  if (fault === undefined) return undefined;
+  await appendLines(context.db, { buildId: row.id, step: step.index, texts: denials });
+  return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
 }
 
 interface EndedStep {
@@ -220,6 +249,8 @@ function exitFault(
 async function seal(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
   const vm = { id: row.id, execution_id: row.execution_id };
   const { image } = await client.templates.seal(vm, row.id, stop);
+  const last = (await stepsOf(context.db, [row.id])).at(-1);
+  if (last !== undefined) await noteStepBytes(context.db, last, ownBytes(image));
   return proceedBuild(context.db, row, "freezing", { image });
 }
 
@@ -231,6 +262,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
   if (missing.length > 0) throw new SkerryError("layer_missing", "The host has lost a layer of the build.");
   const sizes = row.request.sizes ?? [DEFAULT_SIZE];
   for (const size of sizes) await client.templates.freeze(row.template_id, size, stop);
+  const keys = (await stepsOf(context.db, [row.id])).map((step) => step.key);
   return context.db.transaction().execute(async (transaction) => {
     const ready = await proceedBuild(transaction, row, "ready");
     // Canceled meanwhile: the template is deleted with the microVM.
@@ -240,6 +272,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
       transaction,
       {
         ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
+        key: wholeKey(keys, { config: row.config, sizes: row.request.sizes }),
         digest: top?.digest ?? "",
         source: row.source,
         disk_gib: image.disk_gib,

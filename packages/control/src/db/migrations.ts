@@ -43,6 +43,7 @@ import { e2bBuilds } from "./migrations/0040-e2b-builds.ts";
 import { sealing } from "./migrations/0041-sealing.ts";
 import { buildDenials } from "./migrations/0042-build-denials.ts";
 import { buildCommits } from "./migrations/0044-build-commits.ts";
+import { buildCache } from "./migrations/0045-build-cache.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -91,6 +92,7 @@ const migrations = [
   { number: 41, name: "sealing", text: sealing },
   { number: 42, name: "build-denials", text: buildDenials },
   { number: 44, name: "build-commits", text: buildCommits },
+  { number: 45, name: "build-cache", text: buildCache },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -3,6 +3,7 @@
 import { Compile } from "typebox/compile";
 import {
   FREEZE_WITHIN_MS,
+  HostTemplateList,
   SEAL_WITHIN_MS,
   Sealed,
   SEND_LAYERS_WITHIN_MS,
@@ -19,7 +20,7 @@ const CALL_DEADLINE_MS = 15_000;
 /** The host gives up by itself, with a reason. */
 const MARGIN_MS = 15_000;
 
-const shapes = { sealed: Compile(Sealed), put: Compile(TemplatePut) };
+const shapes = { sealed: Compile(Sealed), put: Compile(TemplatePut), list: Compile(HostTemplateList) };
 
 export class TemplateCalls {
   readonly #transport: HostTransport;
@@ -51,6 +52,12 @@ export class TemplateCalls {
   send(order: SendLayers, stop: AbortSignal): Promise<void> {
     const call = { method: "POST", path: "/layers/send", json: order } as const;
     return this.#transport.done(call, new Deadline(SEND_LAYERS_WITHIN_MS + MARGIN_MS, stop));
+  }
+
+  /** Those that were put there. */
+  list(stop?: AbortSignal): Promise<HostTemplateList> {
+    const call = { method: "GET", path: "/templates" } as const;
+    return this.#transport.json(call, shapes.list, new Deadline(CALL_DEADLINE_MS, stop));
   }
 
   /** Also succeeds where the host does not have it. */

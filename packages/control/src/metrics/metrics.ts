@@ -66,6 +66,16 @@ export class Metrics {
     help: "End of the last activation that did not fail as a whole, in seconds since 1970.",
     labels: ["service"],
   });
+  readonly buildSteps = new Counter("skerry_build_steps_total", {
+    help: "Steps of builds: carried out (`miss`), or found in the build cache (`hit`).",
+    labels: ["cache"],
+  });
+  readonly cacheEvictions = new Counter("skerry_build_cache_evictions_total", {
+    help: "Results of steps that hosts have removed from the build cache.",
+  });
+  readonly cacheFreed = new Counter("skerry_build_cache_freed_bytes_total", {
+    help: "What those took on the disks of hosts.",
+  });
   readonly auditLost = new Counter("skerry_audit_events_unstored_total", {
     help: "Audit events that could not be stored and went to the log of control instead.",
   });
@@ -90,6 +100,8 @@ export class Metrics {
     // What has no labels is there from the start, so that its first step is seen.
     this.httpInFlight.set(0);
     this.auditLost.set(0);
+    this.cacheEvictions.set(0);
+    this.cacheFreed.set(0);
     this.loopDelayMax.set(0);
     this.processStart.set(Date.now() / 1_000 - process.uptime());
   }

@@ -12,7 +12,7 @@ export type OwnTemplateRow = Selectable<Tables["templates"]> & {
 
 export interface NewTemplate extends Pick<
   OwnTemplateRow,
-  "id" | "org_id" | "name" | "digest" | "image" | "config" | "disk_gib" | "build_id" | "source"
+  "id" | "org_id" | "name" | "digest" | "image" | "config" | "disk_gib" | "build_id" | "key" | "source"
 > {
   readonly bytes: number;
 }
@@ -127,6 +127,20 @@ export async function templateByTag(
   const { rows } = await sql<OwnTemplateRow>`
     select ${columns} from template_tags g join templates t on t.id = g.template_id
     where g.org_id = ${orgId} and g.name = ${name} and g.tag = ${tag} and t.status = 'ready'`.execute(db);
+  return rows[0];
+}
+
+/** The newest version of this name that was made of the same, and that one of these hosts has. */
+export async function templateByKey(
+  db: Queries,
+  { orgId, name }: { readonly orgId: string; readonly name: string },
+  { keys, hostIds }: { readonly keys: readonly string[]; readonly hostIds: readonly string[] },
+): Promise<(OwnTemplateRow & { readonly host_id: string }) | undefined> {
+  const { rows } = await sql<OwnTemplateRow & { readonly host_id: string }>`
+    select ${columns}, h.host_id from templates t join template_hosts h on h.template_id = t.id
+    where org_id = ${orgId} and name = ${name} and status = 'ready' and key = any(${keys}::text[])
+      and h.host_id = any(${hostIds}::text[])
+    order by t.id desc limit 1`.execute(db);
   return rows[0];
 }
 

@@ -36,6 +36,7 @@ export {
   hostsOfTemplate,
   noteFrozenSize,
   noteTemplateOnHost,
+  templateByKey,
   type NewTemplate,
   type OwnTemplateRow,
 } from "./own-template-store.ts";
@@ -79,8 +80,22 @@ export async function publishTemplate(
   for (const size of frozen) await noteFrozenSize(transaction, template.id, size);
   const sizes = frozen.map(({ name }) => name);
   await noteTemplateOnHost(transaction, { templateId: template.id, hostId, sizes });
-  const named = { orgId: template.org_id, name: template.name, templateId: template.id };
+  await tagVersion(transaction, template, tags);
+}
+
+/** These mean this version from now on, and so does `latest`. */
+export async function tagVersion(
+  transaction: Queries,
+  { id, org_id, name }: Pick<OwnTemplateRow, "id" | "org_id" | "name">,
+  tags: readonly string[],
+): Promise<void> {
+  const named = { orgId: org_id, name, templateId: id };
   for (const one of new Set([...tags, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
+}
+
+/** False where it has its fill of tags. */
+export function canBeTagged({ tags }: Pick<OwnTemplateRow, "tags">, more: readonly string[]): boolean {
+  return new Set([...tags, ...more, DEFAULT_TAG]).size <= TAGS_MAX;
 }
 
 /** Those of these that there are. */

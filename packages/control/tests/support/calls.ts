@@ -96,6 +96,8 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     await activateBuilder(world);
     return call("PUT", `/v1/builds/${id}/context`, "x");
   },
+  listCache: async () => call("GET", "/v1/cache"),
+  clearCache: async () => call("DELETE", "/v1/cache"),
   cancelBuild: async (world) => call("POST", `/v1/builds/${(await newBuild(world)).id}/cancel`),
   retryBuild: async (world) => {
     const { id } = await newBuild(world);

@@ -22,6 +22,9 @@ export const slowLimits: InstallationLimits = {
   visitorsPerMinute: 20,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
+  buildCacheGib: 20,
+  buildCacheHostGib: 100,
+  buildCacheStepMs: 0,
   metricsOrganizations: 0,
 };
 

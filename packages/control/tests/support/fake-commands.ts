@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
+import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
 
 const STREAM = 1;
@@ -38,12 +39,29 @@ export function gateOf(name: string): Gate {
   return gate;
 }
 
+/** What the contexts of builds hold, by their paths. */
+export const contextDigests = new Map<string, string>();
+
+function playDigests(env: ExecuteCommand["env"], response: ServerResponse): void {
+  const paths = Array.from(
+    { length: Number(env["DIGEST_PATHS"]) },
+    (_, index) => env[`DIGEST_PATH_${index}`],
+  );
+  const lines = paths.map((path = "") => `${contextDigests.get(path) ?? "-"}\n`);
+  response.write(encodeFrame(frameTypes.data, STREAM, Buffer.from(lines.join(""))));
+  response.end(encodeJson(frameTypes.close, STREAM, cleanExit));
+}
+
 /** Understands a handful of commands by name; everything else is echoed on stdout. */
-export async function playCommand(command: string, response: ServerResponse): Promise<void> {
+export async function playCommand(
+  { command, env }: Pick<ExecuteCommand, "command" | "env">,
+  response: ServerResponse,
+): Promise<void> {
   response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
   const send = async (bytes: Buffer) => {
     if (!response.write(bytes)) await drained(response);
   };
+  if (env["DIGEST_PATHS"] !== undefined) return playDigests(env, response);
   const [name = "", argument, gateName = ""] = command.split(" ");
   switch (name) {
     case "forever":

@@ -341,7 +341,7 @@ export class FakeHost {
     this.#fail("execute");
     // It ends without having read anything.
     if (command.command !== "deaf") this.inputs.push(await buffer(request));
-    await playCommand(command.command, response);
+    await playCommand(command, response);
   }
 }
 

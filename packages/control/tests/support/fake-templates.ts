@@ -2,13 +2,19 @@
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { DiskImage, SealVm, SendLayers, TemplateImage } from "@skerry/contract/host-api/templates";
+import type {
+  DiskImage,
+  DiskLayer,
+  SealVm,
+  SendLayers,
+  TemplateImage,
+} from "@skerry/contract/host-api/templates";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { readBody, sendJson } from "./fake-http.ts";
 
 type Known = Map<string, Vm & { readonly spec: VmSpec }>;
-type Call = "seal" | "put" | "freeze" | "delete" | "send";
+type Call = "seal" | "put" | "list" | "freeze" | "delete" | "send";
 
 /** By address: a host sends to another one itself. */
 const fakes = new Map<string, FakeTemplates>();
@@ -19,6 +25,8 @@ export class FakeTemplates {
   readonly layers = new Set<string>();
   /** Template and size. */
   readonly frozen = new Set<string>();
+  readonly #isLost = ({ digest }: DiskLayer): boolean => !this.layers.has(digest);
+  readonly #seals = new Map<string, DiskLayer[]>();
   /** What the host answers instead. */
   readonly failures = new Map<Call, SkerryError>();
   /** Runs before the host answers. */
@@ -44,6 +52,7 @@ export class FakeTemplates {
     if (room === "layers" && id === "send") return this.#send(request, response);
     if (room === "vms" && part === "seal") return this.#seal(id, request, response);
     if (room !== "templates") return undefined;
+    if (request.method === "GET") return this.#list(response);
     if (request.method === "PUT") return this.#put(id, request, response);
     return request.method === "DELETE" ? this.#delete(id, response) : this.#freeze(id, request, response);
   }
@@ -53,6 +62,8 @@ export class FakeTemplates {
     const isMadeOfIt = machine?.disk !== "kept" && from === undefined;
     if (isMadeOfIt && template.startsWith("tpl_") && !this.has(template))
       throw new SkerryError("unknown_template", "no such template");
+    if (build?.on.kind === "image" && build.on.image.layers.some(this.#isLost))
+      throw new SkerryError("layer_missing", "a layer is not here");
     if ((template === "builder") !== (build !== undefined))
       throw new SkerryError("bad_request", "a builder is for builds alone");
   }
@@ -72,9 +83,12 @@ export class FakeTemplates {
     const { build } = vm.spec;
     if (build === undefined) throw new SkerryError("bad_request", "it builds nothing");
     const below = build.on.kind === "image" ? build.on.image.layers : [];
+    const seals = this.#seals.get(execution_id) ?? [];
     const digest = createHash("sha256").update(seal_id).digest("hex");
     this.layers.add(digest);
-    const image: DiskImage = { layers: [...below, { digest, bytes: 1_000_000 }], disk_gib: build.disk_gib };
+    if (!seals.some((layer) => layer.digest === digest)) seals.push({ digest, bytes: 1_000_000 });
+    this.#seals.set(execution_id, seals);
+    const image: DiskImage = { layers: [...below, ...seals], disk_gib: build.disk_gib };
     sendJson(response, 200, { image });
   }
 
@@ -83,8 +97,17 @@ export class FakeTemplates {
     await this.#begin("put");
     this.kept.set(id, image);
     sendJson(response, 200, {
-      missing: image.image.layers.filter(({ digest }) => !this.layers.has(digest)),
+      missing: image.image.layers.filter(this.#isLost),
     });
+  }
+
+  async #list(response: ServerResponse): Promise<void> {
+    await this.#begin("list");
+    const items = [...this.kept].map(([id, { image }]) => ({
+      id,
+      missing: image.layers.filter(this.#isLost),
+    }));
+    sendJson(response, 200, { items });
   }
 
   async #freeze(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {

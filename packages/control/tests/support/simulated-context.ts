@@ -14,7 +14,14 @@ export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
   ) as OrganizationLimits;
   const limits = {
     ...{ organization, authFailuresPerMinute: 1, downloadsPerMinute: 1, visitorsPerMinute: 1 },
-    ...{ vcpusPerCpu: 16, idempotencyWaitMs: 25_000, metricsOrganizations: 0 },
+    ...{
+      vcpusPerCpu: 16,
+      idempotencyWaitMs: 25_000,
+      buildCacheGib: 20,
+      buildCacheHostGib: 100,
+      buildCacheStepMs: 0,
+      metricsOrganizations: 0,
+    },
   };
   return makeContext(db, pino({ level: "silent" }), { hosts, limits });
 }

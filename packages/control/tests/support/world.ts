@@ -42,12 +42,15 @@ export const generousLimits: InstallationLimits = {
   visitorsPerMinute: 1_000_000,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
+  buildCacheGib: 0,
+  buildCacheHostGib: 100,
+  buildCacheStepMs: 0,
   metricsOrganizations: 0,
 };
 
 /** One world for all tests of a file. It is open when their own `beforeAll` begins, and closed after their `afterAll`. */
-export function useWorld(): World {
-  const world = new World();
+export function useWorld(limits: Partial<InstallationLimits> = {}): World {
+  const world = new World({ ...generousLimits, ...limits });
   beforeAll(() => world.start());
   // A host that was silent for long gets no VMs, and the tests before this one may have taken long.
   beforeEach(() => world.keepHostsFresh());
@@ -70,7 +73,7 @@ export class World implements AsyncDisposable {
   #server: Server | undefined;
   #document: ApiDocument | undefined;
 
-  constructor() {
+  constructor(limits: InstallationLimits = generousLimits) {
     this.db = openDatabase(this.databaseUrl, () => undefined);
     writeFileSync(this.rootKeyFile, formatRootKeys([newRootKey()]), { mode: 0o400 });
     const log = pino(
@@ -78,7 +81,7 @@ export class World implements AsyncDisposable {
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
     this.context = makeContext(this.db, log, {
-      limits: generousLimits,
+      limits,
       sealing: new Sealing(this.rootKeyFile),
       clients: handedOut(),
       wake: (service) => void this.rung.push(service),

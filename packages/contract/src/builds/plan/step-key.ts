@@ -3,32 +3,62 @@
 import { createHash } from "node:crypto";
 import type { PlannedStep } from "./build-plan.ts";
 
-/** A digest in hexadecimal digits of each file of a context, by its path. Of a link, that of where it leads to; permissions are part of each. */
+/** A digest of each path that a step reads, as `context-digest.ts` makes it. */
 export type ContextDigests = Readonly<Record<string, string>>;
 
+/** Of a step, what its key is made of. */
+export interface KeyedStep extends Pick<PlannedStep, "command" | "env" | "inputs"> {
+  readonly kind: string;
+}
+
 interface KeyParts {
-  /** Of the image or the step before, by content. */
+  /** Of the image that the first step begins on, by content. */
   readonly parent: string;
-  /** Of the builder's template, by content. */
+  /** Of the builder, by content. */
   readonly builder: string;
   readonly context: ContextDigests;
 }
 
-/** 64 hexadecimal digits. What a step does not see is no part of it: a file that it does not copy, how it is called. */
-export function stepKey(step: PlannedStep, { parent, builder, context }: KeyParts): string {
+/**
+ * 64 hexadecimal digits for each step, which stand for it and all before it. Null from the first step on that cannot be known beforehand: one that
+ * reads a path without a digest, clones a repository, or pulls an image by a tag, which may mean another one tomorrow.
+ */
+export function stepKeys(steps: readonly KeyedStep[], { parent, ...parts }: KeyParts): (string | null)[] {
+  let before: string | null = parent;
+  return steps.map((step) => (before = before === null ? null : stepKey(step, { ...parts, parent: before })));
+}
+
+/** What a step does not see is no part of it: a file that it does not copy, how it is called. */
+function stepKey(step: KeyedStep, { parent, builder, context }: KeyParts): string | null {
+  // It leaves nothing on the disk; what it clones is in no step's key.
+  if (step.kind === "git") return null;
+  if (step.kind === "image" && !/@sha256:[0-9a-f]{64}$/.test(step.env["STEP_IMAGE"] ?? "")) return null;
+  const files = step.inputs.map((input) => [input, Object.hasOwn(context, input) ? context[input] : null]);
+  if (files.some(([, digest]) => digest === null)) return null;
   const seen = Object.entries(step.env).toSorted(byFirst);
-  const files = Object.entries(context)
-    .filter(([path]) => step.inputs.some((input) => isBelow(path, input)))
-    .toSorted(byFirst);
   // JSON keeps apart what a mere concatenation would run together.
-  const text = JSON.stringify([parent, builder, step.kind, step.command, seen, files]);
+  return digestOf(JSON.stringify([parent, builder, step.kind, step.command, seen, files]));
+}
+
+/** Of a template: its last step, and what holds for it beside its files. Null where a step has none. */
+export function templateKey(lastStep: string | null | undefined, config: unknown): string | null {
+  if (lastStep === null || lastStep === undefined) return null;
+  return digestOf(JSON.stringify([lastStep, sorted(config)]));
+}
+
+/** The same for equal values, also where PostgreSQL has put their fields into another order. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  return Object.entries(value)
+    .toSorted(byFirst)
+    .map(([name, field]) => [name, sorted(field)]);
+}
+
+function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function isBelow(path: string, input: string): boolean {
-  return input === "." || path === input || path.startsWith(`${input}/`);
-}
-
-function byFirst([one]: readonly [string, string], [other]: readonly [string, string]): number {
+function byFirst([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-// Builds, their steps and their logs.
+// Builds, their steps and their logs, and what steps have left.
 
 import type { ColumnType, Generated } from "kysely";
 import type { PulledImage } from "@skerry/contract/templates/pulled-image";
@@ -37,6 +37,11 @@ export interface BuildTables {
     /** The image that it pulled. */
     source: ColumnType<PulledImage | null, string | null | undefined, string | null>;
     template_id: string;
+    /** What its first steps came from, and what it would stand on without that; null: all steps are carried out. */
+    cache_id: Generated<string | null>;
+    origin: ColumnType<VmBuild | null, string | null | undefined, string | null>;
+    /** Of what the first step begins on. */
+    parent_key: Generated<string>;
     error: ColumnType<Build["error"], string | null | undefined, string | null>;
     /** What its egress rules have refused. */
     denied: ColumnType<EgressDenial[], string | undefined, string>;
@@ -57,6 +62,13 @@ export interface BuildTables {
     name: string;
     command: string;
     env: Json<Readonly<Record<string, string>>>;
+    /** Paths of the context that it reads. */
+    inputs: Json<readonly string[]>;
+    /** Of it and all before it; null: not known, or it cannot be. */
+    key: string | null;
+    cache_hit: Generated<boolean>;
+    /** Of the layer that it has left. */
+    bytes: Generated<string | null>;
     timeout_ms: number | null;
     status: Generated<BuildStepStatus>;
     execution: string;
@@ -65,6 +77,22 @@ export interface BuildTables {
     exit_code: number | null;
     started_at: MaybeTime;
     finished_at: MaybeTime;
+  };
+  build_cache: {
+    /** Under which its host keeps the layers: as a template that is never frozen. */
+    id: string;
+    org_id: string;
+    host_id: string;
+    key: string;
+    kind: string;
+    name: string;
+    /** `writing`: its host may have it, and the row does not say what it is. `deleting`: it is not used any more, and its host may still have it. */
+    status: "writing" | "ready" | "deleting";
+    image: ColumnType<DiskImage, string | undefined, string>;
+    /** Of its own layer. */
+    bytes: ColumnType<string, string | undefined, string>;
+    created_at: Generated<Date>;
+    last_used_at: Generated<Date>;
   };
   build_log: {
     build_id: string;

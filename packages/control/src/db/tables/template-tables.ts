@@ -24,6 +24,8 @@ export interface TemplateTables {
     /** The image that it was made of. */
     source: ColumnType<PulledImage | null, string | null, never>;
     build_id: string;
+    /** Of all that it was made of; null: not known. */
+    key: string | null;
     created_at: Generated<Date>;
     deleted_at: MaybeTime;
   };

@@ -1,0 +1,163 @@
+// Rows of the build cache: what steps have left, by their keys. Always of one organization; hits of another one are not looked for.
+
+import { sql, type Selectable } from "kysely";
+import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
+import type { DiskImage } from "@skerry/contract/host-api/templates";
+import type { Queries, Tables } from "../db/database.ts";
+
+export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
+  readonly bytes: number;
+  /** A build that is under way begins on it. */
+  readonly in_use: boolean;
+};
+
+/** A build that died while its host wrote a layer left such a row behind. No build lasts longer. */
+const WRITTEN_WITHIN = sql`interval '3 hours'`;
+
+const inUse = sql`exists (
+  select from builds where cache_id = build_cache.id and status in (${sql.join(buildStatusesUnderWay)}))`;
+const columns = sql`build_cache.*, bytes::float8 as bytes, ${inUse} as in_use`;
+
+/** Of those keys, what is ready on this host; each is noted as used now. */
+export async function takeCached(
+  transaction: Queries,
+  {
+    orgId,
+    hostId,
+    keys,
+  }: { readonly orgId: string; readonly hostId: string; readonly keys: readonly string[] },
+): Promise<CacheRow[]> {
+  if (keys.length === 0) return [];
+  const { rows } = await sql<CacheRow>`
+    update build_cache set last_used_at = now()
+    where org_id = ${orgId} and host_id = ${hostId} and status = 'ready' and key = any(${keys}::text[])
+    returning ${columns}`.execute(transaction);
+  return rows;
+}
+
+export async function cachedImage(db: Queries, id: string): Promise<DiskImage | undefined> {
+  const { rows } = await sql<{ image: DiskImage }>`
+    select image from build_cache where id = ${id} and status = 'ready'`.execute(db);
+  return rows[0]?.image;
+}
+
+/** Before its host is told of it, so that what the host has is always named by a row. */
+export async function beginCached(
+  db: Queries,
+  row: Pick<CacheRow, "id" | "org_id" | "host_id" | "key" | "kind" | "name">,
+): Promise<void> {
+  await db
+    .insertInto("build_cache")
+    .values({ ...row, status: "writing" })
+    .execute();
+}
+
+/** From now on it is found, in the place of an older one with its key. */
+export async function finishCached(
+  db: Queries,
+  { id, image, bytes }: { readonly id: string; readonly image: DiskImage; readonly bytes: number },
+): Promise<void> {
+  await sql`
+    with finished as (
+      update build_cache set status = 'ready', image = ${JSON.stringify(image)}::jsonb, bytes = ${bytes}, last_used_at = now()
+      where id = ${id} and status = 'writing' returning org_id, host_id, key
+    )
+    update build_cache older set status = 'deleting' from finished
+    where older.org_id = finished.org_id and older.host_id = finished.host_id and older.key = finished.key
+      and older.status = 'ready' and older.id <> ${id}`.execute(db);
+}
+
+export async function dropCached(db: Queries, ids: readonly string[]): Promise<void> {
+  await sql`update build_cache set status = 'deleting' where id = any(${ids}::text[])`.execute(db);
+}
+
+export async function listCached(
+  db: Queries,
+  orgId: string,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<CacheRow[]> {
+  const { rows } = await sql<CacheRow>`
+    select ${columns} from build_cache
+    where org_id = ${orgId} and status = 'ready' and (${before ?? null}::text is null or id < ${before ?? null})
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+export interface CacheTotal {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+export async function totalCached(db: Queries, orgId: string): Promise<CacheTotal> {
+  const { rows } = await sql<CacheTotal>`
+    select count(*)::integer as entries, coalesce(sum(bytes), 0)::float8 as bytes from build_cache
+    where org_id = ${orgId} and status = 'ready'`.execute(db);
+  return rows[0] ?? { entries: 0, bytes: 0 };
+}
+
+/** All of an organization that no build under way begins on. */
+export async function clearCached(db: Queries, orgId: string): Promise<CacheTotal> {
+  return evicted(db, sql`org_id = ${orgId}`);
+}
+
+export async function evictUnused(db: Queries, days: number): Promise<CacheTotal> {
+  return evicted(db, sql`last_used_at < now() - ${days} * interval '1 day'`);
+}
+
+/** What was used last stays, as much as there is room for. */
+export async function evictBeyond(
+  db: Queries,
+  of: "org_id" | "host_id",
+  budgetBytes: number,
+): Promise<CacheTotal> {
+  return evicted(
+    db,
+    sql`id in (
+      select id from (
+        select id, sum(bytes) over (partition by ${sql.ref(of)} order by last_used_at desc, id desc) as upto
+        from build_cache where status = 'ready'
+      ) kept where upto > ${budgetBytes}
+    )`,
+  );
+}
+
+async function evicted(db: Queries, which: ReturnType<typeof sql>): Promise<CacheTotal> {
+  const { rows } = await sql<CacheTotal>`
+    with gone as (
+      update build_cache set status = 'deleting' where status = 'ready' and ${which} and not ${inUse} returning bytes
+    )
+    select count(*)::integer as entries, coalesce(sum(bytes), 0)::float8 as bytes from gone`.execute(db);
+  return rows[0] ?? { entries: 0, bytes: 0 };
+}
+
+/** What hosts may still have and is not used any more. In no order, so that what a host refuses does not keep the others waiting. */
+export async function cachedToDelete(
+  db: Queries,
+  limit: number,
+): Promise<{ readonly id: string; readonly host_id: string; readonly bytes: number }[]> {
+  const { rows } = await sql<{ id: string; host_id: string; bytes: number }>`
+    select build_cache.id, host_id, bytes::float8 as bytes from build_cache join hosts on hosts.id = host_id
+    where (build_cache.status = 'deleting'
+        or build_cache.status = 'writing' and build_cache.created_at < now() - ${WRITTEN_WITHIN})
+      and (hosts.status <> 'offline' or hosts.removed_at is not null)
+    order by random() limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function forgetCached(db: Queries, id: string): Promise<void> {
+  await sql`delete from build_cache where id = ${id}`.execute(db);
+}
+
+/** Ids of what a host should have. */
+export async function cachedOnHost(db: Queries, hostId: string): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from build_cache where host_id = ${hostId} and status = 'ready'`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** Hosts that have anything. */
+export async function hostsOfCache(db: Queries): Promise<string[]> {
+  const { rows } = await sql<{ host_id: string }>`
+    select distinct host_id from build_cache where status = 'ready'`.execute(db);
+  return rows.map(({ host_id }) => host_id);
+}

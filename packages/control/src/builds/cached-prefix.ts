@@ -1,0 +1,61 @@
+// How much of a build its cache has: what its steps are known by, and the last of them whose result is there.
+
+import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
+import {
+  stepKeys,
+  templateKey,
+  type ContextDigests,
+  type KeyedStep,
+} from "@skerry/contract/builds/plan/step-key";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
+import packageJson from "../../package.json" with { type: "json" };
+import type { Context } from "../context.ts";
+import type { TemplateConfig } from "../db/tables/template-tables.ts";
+import type { OwnTemplateRow } from "../templates/own-templates.ts";
+
+/** Whether a build looks into the cache, and into versions that were made of the same. */
+export function usesCache(
+  { limits }: Pick<Context, "limits">,
+  request: Pick<BuildRequest, "no_cache">,
+): boolean {
+  return limits.buildCacheGib > 0 && request.no_cache !== true;
+}
+
+/** What the steps of a plan begin on, by content. A built-in template's id is that of its description. */
+export function parentKey(
+  { on }: Pick<BuildPlan, "on">,
+  {
+    template,
+    own,
+  }: { readonly template: Pick<BuiltInTemplate, "id">; readonly own: OwnTemplateRow | undefined },
+): string {
+  if (on === null) return "empty";
+  if (own === undefined) return template.id;
+  return [own.disk_gib, ...own.image.layers.map(({ digest }) => digest)].join(" ");
+}
+
+/** The builder changes with the version of this software. */
+export function keysOf(
+  steps: readonly KeyedStep[],
+  parent: string,
+  context: ContextDigests = {},
+): (string | null)[] {
+  return stepKeys(steps, { parent, builder: packageJson.version, context });
+}
+
+/** Of the template that comes of it. */
+export function wholeKey(
+  keys: readonly (string | null)[],
+  { config, sizes }: { readonly config: TemplateConfig; readonly sizes: BuildRequest["sizes"] },
+): string | null {
+  return templateKey(keys.at(-1), { config, sizes });
+}
+
+/** Of what is cached, what this build begins on, after what of it the earlier steps have left: in the order of the steps, each once. */
+export function longestPrefix<Row extends { readonly key: string }>(
+  keys: readonly (string | null)[],
+  cached: readonly Row[],
+): Row[] {
+  return keys.flatMap((key) => cached.find((row) => row.key === key) ?? []);
+}

@@ -1,0 +1,71 @@
+// After a step that took long, what the disk holds is sealed and kept, so that the next build may begin there.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { DiskImage } from "@skerry/contract/host-api/templates";
+import { newId } from "@skerry/contract/ids";
+import type { Context } from "../context.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import { appendLines } from "./build-log-store.ts";
+import type { BuildRow, StepRow } from "./build-store.ts";
+import { beginCached, finishCached } from "./cache-store.ts";
+import { noteStepBytes } from "./step-store.ts";
+
+/** Layers of an image that a build may make of its own: each costs every read of its disk a look. The last one is what the build seals in the end. */
+const DEPTH_MAX = 6;
+/** Of these the result is the template's itself, nearly. */
+const NOT_KEPT: ReadonlySet<string> = new Set(["dockerfile", "image", "seal"]);
+
+interface Done {
+  readonly row: BuildRow & { readonly execution_id: string };
+  readonly steps: readonly StepRow[];
+  readonly step: StepRow;
+  /** Since what was kept last. */
+  readonly tookMs: number;
+}
+
+/** A seal takes time, too. */
+export function isWorthKeeping(
+  { limits }: Pick<Context, "limits">,
+  { row, steps, step, tookMs }: Done,
+): boolean {
+  if (step.key === null || NOT_KEPT.has(step.kind) || tookMs < limits.buildCacheStepMs) return false;
+  const { on } = row.target;
+  const below = on.kind === "image" ? on.image.layers.length : 1;
+  const kept = steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;
+  return limits.buildCacheGib > 0 && below + kept + 2 <= DEPTH_MAX;
+}
+
+/** Its size in bytes. A build goes on without, where its host refuses. */
+export async function keepStep(
+  { db, log }: Context,
+  {
+    row,
+    step,
+    client,
+    stop,
+  }: Pick<Done, "row" | "step"> & { readonly client: HostClient; readonly stop: AbortSignal },
+): Promise<number | undefined> {
+  const vm = { id: row.id, execution_id: row.execution_id };
+  const id = newId("template");
+  const { kind, name, key } = step;
+  if (key === null) return undefined;
+  await beginCached(db, { id, org_id: row.org_id, host_id: row.host_id, key, kind, name });
+  try {
+    const { image } = await client.templates.seal(vm, step.execution, stop);
+    await client.templates.put(id, { image, env: {}, user: null, workdir: null }, stop);
+    const bytes = ownBytes(image);
+    await finishCached(db, { id, image, bytes });
+    await noteStepBytes(db, step, bytes);
+    return bytes;
+  } catch (error) {
+    if (!(error instanceof SkerryError) || stop.aborted || error.code === "host_unavailable") throw error;
+    log.warn({ err: error, build_id: row.id }, "a step of a build is not cached");
+    const texts = [`This step is not cached: ${error.message}`];
+    await appendLines(db, { buildId: row.id, step: step.index, texts });
+    return undefined;
+  }
+}
+
+export function ownBytes({ layers }: DiskImage): number {
+  return layers.at(-1)?.bytes ?? 0;
+}

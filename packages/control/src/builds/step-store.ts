@@ -1,0 +1,48 @@
+// What the cache knows of the steps of builds.
+
+import { sql } from "kysely";
+import type { Queries } from "../db/database.ts";
+import { buildById, type BuildRow, type StepRow } from "./build-store.ts";
+
+export async function noteStepKeys(
+  db: Queries,
+  buildId: string,
+  keys: readonly (string | null)[],
+): Promise<void> {
+  await sql`
+    update build_steps set key = found.key
+    from unnest(${keys}::text[]) with ordinality as found (key, place)
+    where build_id = ${buildId} and index = place - 1`.execute(db);
+}
+
+export async function noteStepBytes(
+  db: Queries,
+  { build_id, index }: Pick<StepRow, "build_id" | "index">,
+  bytes: number,
+): Promise<void> {
+  await sql`update build_steps set bytes = ${bytes} where build_id = ${build_id} and index = ${index}`.execute(
+    db,
+  );
+}
+
+/** None of its steps is carried out. */
+export async function skipAllSteps(db: Queries, buildId: string): Promise<void> {
+  await sql`
+    update build_steps set status = 'done', cache_hit = true, started_at = now(), finished_at = now()
+    where build_id = ${buildId} and status = 'waiting'`.execute(db);
+}
+
+/** What its first steps came from is gone: they are carried out. Undefined where another writer was first. */
+export async function beginWithoutCache(
+  db: Queries,
+  { id, version }: Pick<BuildRow, "id" | "version">,
+): Promise<BuildRow | undefined> {
+  const { numAffectedRows } = await sql`
+    with begun as (
+      update builds set target = origin, origin = null, cache_id = null, version = version + 1
+      where id = ${id} and version = ${version} and origin is not null returning id
+    )
+    update build_steps set status = 'waiting', cache_hit = false, bytes = null, started_at = null, finished_at = null
+    where build_id in (select id from begun) and cache_hit`.execute(db);
+  return numAffectedRows === 0n ? undefined : buildById(db, id);
+}
