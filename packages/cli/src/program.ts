@@ -16,6 +16,7 @@ import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSnapshotCommands } from "./commands/snapshots/snapshot.ts";
+import { registerCacheCommands } from "./commands/templates/cache.ts";
 import { registerOpenCommand } from "./commands/open.ts";
 import { registerRegistryCommands } from "./commands/registries/registry.ts";
 import { registerTemplateCommands } from "./commands/templates/template.ts";
@@ -60,6 +61,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerTemplateCommands(program, cli);
   registerBuildCommands(program, cli);
   registerRegistryCommands(program, cli);
+  registerCacheCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);

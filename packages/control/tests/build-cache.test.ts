@@ -24,6 +24,7 @@ afterEach(async () => {
   await sql`delete from build_cache`.execute(world.db);
   await sql`delete from builds`.execute(world.db);
   await sql`delete from template_hosts`.execute(world.db);
+  await sql`delete from template_frozen`.execute(world.db);
   await sql`delete from template_tags`.execute(world.db);
   await sql`delete from templates`.execute(world.db);
   world.host.vms.clear();

@@ -131,6 +131,8 @@ METHODS = {
     "uploadBuildContext": "builds.send_context",
     "cancelBuild": "builds.cancel",
     "retryBuild": "builds.retry",
+    "listCache": "cache.page",
+    "clearCache": "cache.clear",
     "listMoves": "moves.page",
     "getMove": "moves.get",
     "listBackgroundServices": "background_services.list",

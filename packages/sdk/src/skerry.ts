@@ -9,6 +9,7 @@ import type { Status } from "@skerry/contract/platform/status";
 import type { Usage, UsageQuery } from "@skerry/contract/usage/usage";
 import { Audit } from "./audit.ts";
 import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events.ts";
+import { BuildCache } from "./build-cache.ts";
 import { Builds } from "./builds.ts";
 import { BackgroundServices } from "./background-services.ts";
 import { Hosts } from "./hosts.ts";
@@ -35,6 +36,7 @@ export class Skerry {
   readonly templates: Templates;
   readonly builds: Builds;
   readonly registries: Registries;
+  readonly cache: BuildCache;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
   readonly sessions: Sessions;
@@ -57,6 +59,7 @@ export class Skerry {
     this.templates = new Templates(this.#http);
     this.builds = new Builds(this.#http);
     this.registries = new Registries(this.#http);
+    this.cache = new BuildCache(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
     this.sessions = new Sessions(this.#http);
@@ -189,6 +192,7 @@ export type {
   RegistryCredential,
   RegistryCredentialRequest,
 } from "@skerry/contract/registries/registry-credential";
+export type { CacheEntry, ClearedCache } from "@skerry/contract/builds/build-cache";
 export type { Role } from "@skerry/contract/organizations/roles";
 export type { Scope } from "@skerry/contract/organizations/scopes";
 export type {

@@ -49,7 +49,9 @@ export class Templates {
       options,
     );
     onBuild?.(begun);
-    if (context !== undefined) await this.#builds.sendContext(begun.id, context, { signal });
+    // Where nothing has changed, nothing is built, and nothing to be sent.
+    if (context !== undefined && begun.waits_for_context)
+      await this.#builds.sendContext(begun.id, context, { signal });
     let after = 0;
     for (;;) {
       try {

@@ -35,12 +35,6 @@ export async function takeCached(
   return rows;
 }
 
-export async function cachedImage(db: Queries, id: string): Promise<DiskImage | undefined> {
-  const { rows } = await sql<{ image: DiskImage }>`
-    select image from build_cache where id = ${id} and status = 'ready'`.execute(db);
-  return rows[0]?.image;
-}
-
 /** Before its host is told of it, so that what the host has is always named by a row. */
 export async function beginCached(
   db: Queries,
@@ -86,13 +80,6 @@ export async function listCached(
 export interface CacheTotal {
   readonly entries: number;
   readonly bytes: number;
-}
-
-export async function totalCached(db: Queries, orgId: string): Promise<CacheTotal> {
-  const { rows } = await sql<CacheTotal>`
-    select count(*)::integer as entries, coalesce(sum(bytes), 0)::float8 as bytes from build_cache
-    where org_id = ${orgId} and status = 'ready'`.execute(db);
-  return rows[0] ?? { entries: 0, bytes: 0 };
 }
 
 /** All of an organization that no build under way begins on. */

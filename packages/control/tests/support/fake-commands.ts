@@ -42,7 +42,7 @@ export function gateOf(name: string): Gate {
 /** What the contexts of builds hold, by their paths. */
 export const contextDigests = new Map<string, string>();
 
-function playDigests(env: ExecuteCommand["env"], response: ServerResponse): void {
+export function playDigests(env: ExecuteCommand["env"], response: ServerResponse): void {
   const paths = Array.from(
     { length: Number(env["DIGEST_PATHS"]) },
     (_, index) => env[`DIGEST_PATH_${index}`],
@@ -53,15 +53,11 @@ function playDigests(env: ExecuteCommand["env"], response: ServerResponse): void
 }
 
 /** Understands a handful of commands by name; everything else is echoed on stdout. */
-export async function playCommand(
-  { command, env }: Pick<ExecuteCommand, "command" | "env">,
-  response: ServerResponse,
-): Promise<void> {
+export async function playCommand(command: string, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
   const send = async (bytes: Buffer) => {
     if (!response.write(bytes)) await drained(response);
   };
-  if (env["DIGEST_PATHS"] !== undefined) return playDigests(env, response);
   const [name = "", argument, gateName = ""] = command.split(" ");
   switch (name) {
     case "forever":

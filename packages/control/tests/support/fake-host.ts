@@ -14,7 +14,7 @@ import type { CertificateRequest, HostCertificate } from "@skerry/contract/joini
 import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
-import { playCommand } from "./fake-commands.ts";
+import { playCommand, playDigests } from "./fake-commands.ts";
 import { serveFiles, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
@@ -341,7 +341,8 @@ export class FakeHost {
     this.#fail("execute");
     // It ends without having read anything.
     if (command.command !== "deaf") this.inputs.push(await buffer(request));
-    await playCommand(command, response);
+    if (command.env["DIGEST_PATHS"] !== undefined) return playDigests(command.env, response);
+    await playCommand(command.command, response);
   }
 }
 

@@ -127,6 +127,7 @@ BuildErrorCode = Literal[
     "template_lost",
     "build_over",
     "build_needs_no_context",
+    "context_mismatch",
     "build_canceled",
     "move_refused",
     "disk_gone",
@@ -303,6 +304,7 @@ ErrorCode = Literal[
     "template_lost",
     "build_over",
     "build_needs_no_context",
+    "context_mismatch",
     "build_canceled",
     "move_refused",
     "disk_gone",
@@ -834,6 +836,10 @@ class BuildSteps(TypedDict):
     started_at: Optional[str]
     finished_at: Optional[str]
     exit_code: Optional[int]
+    #: Its result was cached, so it was not carried out.
+    cache_hit: bool
+    #: Of the layer that it has left. Null where what it has left is in the layer of a later step.
+    bytes: Optional[int]
 
 
 class BuildError(TypedDict):
@@ -991,6 +997,11 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     git: str
     #: The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.
     context: bool
+    #: What the context will hold, by the paths that `copy` names, `.` for all of it: with it the build begins behind
+    #: the steps whose results are cached. docs/templates.md says how a digest is made.
+    context_digests: Dict[str, str]
+    #: Carry out every step, also where its result is cached. Default: false.
+    no_cache: bool
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
     user: str
@@ -1020,6 +1031,33 @@ class BuiltInTemplate(TypedDict):
     disk_gib: int
     #: `on_demand`: it is built when a VM of it is first asked for.
     status: BuiltInTemplateStatus
+
+
+class CacheEntry(TypedDict):
+    id: str
+    #: Of the step.
+    kind: str
+    #: What the step did.
+    name: str
+    #: Of the layer that it has left.
+    bytes: int
+    host_id: str
+    #: A build that is under way begins on it.
+    in_use: bool
+    created_at: str
+    last_used_at: str
+
+
+class CacheEntryList(TypedDict):
+    items: List[CacheEntry]
+    next_cursor: Optional[str]
+
+
+class ClearedCache(TypedDict):
+    #: How many were removed.
+    entries: int
+    #: What their layers take on the disks of hosts.
+    bytes: int
 
 
 class _DirectoryEntryRequired(TypedDict):

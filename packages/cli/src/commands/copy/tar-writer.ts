@@ -14,10 +14,12 @@ export interface PackedTree {
   readonly files: number;
   /** Paths of what is neither file nor directory nor link, and is left out. */
   readonly skipped: readonly string[];
+  /** What is in it. */
+  readonly items: readonly Item[];
   readonly archive: AsyncGenerator<Uint8Array>;
 }
 
-interface Item {
+export interface Item {
   readonly path: string;
   /** In the archive; empty for a directory of which only what is in it is packed. */
   readonly name: string;
@@ -41,7 +43,7 @@ export async function packTree(
       items.length * BLOCK_BYTES,
     ),
     files: files.length,
-    skipped,
+    ...{ skipped, items },
     archive: archiveOf(items),
   };
 }

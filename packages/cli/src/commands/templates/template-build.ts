@@ -12,13 +12,15 @@ import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes, InterruptedError } from "../../errors.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
-import { packTree } from "../copy/tar-writer.ts";
+import { packTree, type Item } from "../copy/tar-writer.ts";
+import { contextDigests } from "./context-digests.ts";
 import { readContext, type ContextFolder } from "./context-folder.ts";
 
 interface BuildFlags extends EgressFlags {
   readonly name?: string;
   readonly tag?: string;
   readonly plan?: boolean;
+  readonly cache?: boolean;
   readonly from?: string;
   readonly git?: string;
   readonly dockerfile?: string;
@@ -41,6 +43,7 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--plan", "print what would run, and run nothing; no server is asked")
     .option("--git <url>", "clone this repository in the build instead: URL[#REF[:FOLDER]]")
     .option("--from <template>", "the template to stand on, or that FROM of this name in a Dockerfile means")
+    .option("--no-cache", "carry out every step, also where its result is cached")
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")
     .option("--target <stage>", "the Dockerfile's stage to build")
     .option("--build-arg <KEY=VALUE>", "an ARG of the Dockerfile (repeatable)", collectPair)
@@ -106,7 +109,7 @@ interface TemplateBuild {
 
 /** Prints the template's id on stdout, and what the build prints on stderr. */
 async function runBuild(cli: Cli, self: Command, { folder, found, flags }: TemplateBuild): Promise<void> {
-  const { name, tag, json, size, timeout, stepTimeout } = flags;
+  const { name, tag, json, cache, size, timeout, stepTimeout } = flags;
   if (name === undefined)
     throw new CliError("no_name", "The template has no name.", {
       remediation: "Give it one with --name, or see with --plan what would be built.",
@@ -116,7 +119,8 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
   for (const sentence of found.why) await cli.output.note(sentence);
   const tree = folder && (await packTree(folder.dir, "", folder.context.isLeftOut));
   const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
-  const request = { name, ...given({ tag }), ...bounds, ...found.request } as BuildRequest;
+  const options = cache === false ? { no_cache: true } : await digestsOf(found, tree?.items);
+  const request = { name, ...given({ tag }), ...bounds, ...found.request, ...options } as BuildRequest;
   let begun: Build | undefined;
   let printed = Promise.resolve();
   const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
@@ -141,6 +145,17 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
     if (begun !== undefined && error instanceof InterruptedError) await client.builds.cancel(begun.id);
     throw error;
   }
+}
+
+/** What the context will hold, so that the build begins where it differs from one before. */
+async function digestsOf(
+  { request }: DetectedApp,
+  items: readonly Item[] | undefined,
+): Promise<Partial<BuildRequest>> {
+  if (items === undefined) return {};
+  const inputs = planBuild(request).steps.flatMap((step) => step.inputs);
+  if (inputs.length === 0) return {};
+  return { context_digests: await contextDigests(inputs, items) };
 }
 
 function notBuilt({ id, status, error, steps }: Build): CliError {

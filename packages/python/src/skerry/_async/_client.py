@@ -13,6 +13,7 @@ from ..events import FollowedChange
 from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status, Usage
 from ._audit import AsyncAudit
 from ._background_services import AsyncBackgroundServices
+from ._build_cache import AsyncBuildCache
 from ._builds import AsyncBuilds
 from ._events import follow_events
 from ._hosts import AsyncHosts
@@ -57,6 +58,7 @@ class AsyncSkerry:
         self.templates = AsyncTemplates(self._http)
         self.builds = AsyncBuilds(self._http)
         self.registries = AsyncRegistries(self._http)
+        self.cache = AsyncBuildCache(self._http)
         self.sizes = AsyncSizes(self._http)
         self.tokens = AsyncTokens(self._http)
         self.organizations = AsyncOrganizations(self._http)

@@ -39,7 +39,8 @@ class AsyncTemplates:
         if context is not None:
             wanted["context"] = True
         begun = await self.begin_build(wanted)
-        if context is not None:
+        # Where nothing has changed, nothing is built, and nothing to be sent.
+        if context is not None and begun["waits_for_context"]:
             await self._builds.send_context(begun["id"], context)
         async with self._builds.follow_log(begun["id"]) as lines:
             async for _ in lines:

@@ -14,6 +14,7 @@ from ..events import FollowedChange
 from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status, Usage
 from ._audit import Audit
 from ._background_services import BackgroundServices
+from ._build_cache import BuildCache
 from ._builds import Builds
 from ._events import follow_events
 from ._hosts import Hosts
@@ -58,6 +59,7 @@ class Skerry:
         self.templates = Templates(self._http)
         self.builds = Builds(self._http)
         self.registries = Registries(self._http)
+        self.cache = BuildCache(self._http)
         self.sizes = Sizes(self._http)
         self.tokens = Tokens(self._http)
         self.organizations = Organizations(self._http)

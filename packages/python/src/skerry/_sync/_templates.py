@@ -40,7 +40,8 @@ class Templates:
         if context is not None:
             wanted["context"] = True
         begun = self.begin_build(wanted)
-        if context is not None:
+        # Where nothing has changed, nothing is built, and nothing to be sent.
+        if context is not None and begun["waits_for_context"]:
             self._builds.send_context(begun["id"], context)
         with self._builds.follow_log(begun["id"]) as lines:
             for _ in lines:
