@@ -2,6 +2,8 @@ import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { contextDigests } from "../src/commands/templates/context-digests.ts";
+import { packTree } from "../src/commands/copy/tar-writer.ts";
 import { Shell } from "./support/shell.ts";
 
 async function write(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
@@ -143,6 +145,9 @@ test("a folder is built: what is detected is asked for, its files are sent, and 
   expect(stderr).toContain("Static files: there is index.html.\n");
   expect(stderr).toContain("bld_1 builds web:42.\n1  installed\n");
   const [asked, sent] = server.received;
+  // Of one file, and not of what is left out.
+  const digest = await contextDigests(["."], (await packTree(join(shell.folder, "web"), "", isGit)).items);
+  expect(JSON.parse(asked?.body.toString() ?? "").context_digests).toEqual(digest);
   expect(JSON.parse(asked?.body.toString() ?? "")).toMatchObject({
     ...{ name: "web", tag: "42", from: "base", context: true, env: { PORT: "8080" } },
     start: { ready: { port: 8080 } },
@@ -151,6 +156,42 @@ test("a folder is built: what is detected is asked for, its files are sent, and 
   expect([sent?.method, sent?.url]).toEqual(["PUT", "/v1/builds/bld_1/context"]);
   expect(sent?.body.toString()).toContain("<h1>here</h1>");
   expect(sent?.body.toString()).not.toContain("not sent");
+});
+
+function isGit(name: string): boolean {
+  return name === ".git";
+}
+
+test("the cache is listed and cleared, and a build can do without", async () => {
+  const entry = {
+    ...{ id: "tpl_1", kind: "run", name: "npm ci", bytes: 3 * 1024 ** 2, host_id: "hst_1", in_use: true },
+    ...{ created_at: "2026-11-20T16:41:08.123Z", last_used_at: new Date().toISOString() },
+  };
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    if (method === "POST" && url === "/v1/templates")
+      return sendJson(response, 201, { ...build, waits_for_context: false });
+    if (method === "GET" && url.startsWith("/v1/cache"))
+      return sendJson(response, 200, { items: [entry], next_cursor: null });
+    if (method === "DELETE") return sendJson(response, 200, { entries: 2, bytes: 1024 ** 2 });
+    if (!url.includes("/logs"))
+      return sendJson(response, 200, { ...build, status: "ready", template_id: "tpl_1" });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.end("event: end\ndata: {}\n\n");
+  });
+  await using shell = await Shell.forServer(server);
+  expect((await shell.run("cache", "list")).stdout.toString()).toMatch(/\nnpm ci +3\.0 MiB .* yes +hst_1\n$/);
+  expect(JSON.parse((await shell.run("cache", "list", "--json")).stdout.toString())).toEqual({
+    items: [entry],
+    next_cursor: null,
+  });
+  expect((await shell.run("cache", "clear")).stdout.toString()).toBe("2 removed, 1.0 MiB\n");
+  await write(shell.folder, { "index.html": "" });
+  expect((await shell.run("template", "build", "--name", "web", "--no-cache")).code).toBe(0);
+  const [asked] = server.received.filter(({ method }) => method === "POST");
+  const body = JSON.parse(asked?.body.toString() ?? "") as Record<string, unknown>;
+  expect([body["no_cache"], body["context_digests"]]).toEqual([true, undefined]);
+  // Nothing is sent where nothing is waited for.
+  expect(server.received.some(({ method }) => method === "PUT")).toBe(false);
 });
 
 test("a build that fails says at which step, with what it printed last and where the rest is", async () => {

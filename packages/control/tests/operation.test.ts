@@ -101,7 +101,7 @@ test("the defaults are those of the documentation", () => {
       idempotencyWaitMs: 25_000,
       buildCacheGib: 20,
       buildCacheHostGib: 100,
-      buildCacheStepMs: 0,
+      buildCacheStepMs: 1_000,
       metricsOrganizations: 0,
       organization: {
         rate_read_per_minute: 3_000,

@@ -3,7 +3,7 @@ import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import { Skerry } from "../src/skerry.ts";
 import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
-const build = { id: "bld_0", name: "web", status: "queued" };
+const build = { id: "bld_0", name: "web", status: "queued", waits_for_context: true };
 
 function eventOf(line: number): string {
   return `event: line\ndata: ${JSON.stringify({ line, step: 0, time: "", text: `line ${line}` })}\n\n`;
@@ -29,6 +29,30 @@ test("a build sends its context, tells its log, goes on where the connection bro
   expect(ended).toMatchObject({ id: "bld_0", status: "ready" });
   expect(lines.map(({ text }) => text)).toEqual(["line 1", "line 2"]);
   expect(asked.slice(0, 2)).toEqual(["POST /v1/templates", "PUT /v1/builds/bld_0/context"]);
+});
+
+test("a build of what was built before is sent nothing, and the cache is listed and cleared", async () => {
+  const asked: string[] = [];
+  const ready = { ...build, status: "ready", waits_for_context: false };
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    asked.push(`${method} ${url}`);
+    if (url.startsWith("/v1/cache"))
+      return sendJson(
+        response,
+        200,
+        method === "GET" ? { items: [{ id: "tpl_1" }], next_cursor: null } : { entries: 1, bytes: 2 },
+      );
+    if (!url.includes("/logs")) return sendJson(response, method === "POST" ? 201 : 200, ready);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end("event: end\ndata: {}\n\n");
+  });
+  const { templates, cache } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  await templates.build({ name: "web" }, { context: "a tar archive" });
+  expect(asked.filter((call) => call.startsWith("PUT"))).toEqual([]);
+  for await (const { id } of cache.list()) expect(id).toBe("tpl_1");
+  expect((await cache.page()).items).toHaveLength(1);
+  expect(await cache.clear()).toEqual({ entries: 1, bytes: 2 });
+  expect(asked.at(-1)).toBe("DELETE /v1/cache");
 });
 
 test("tags, retries and cancels go where they belong", async () => {
