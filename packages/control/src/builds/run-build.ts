@@ -3,10 +3,8 @@
 
 import type { ErrorCode } from "@skerry/contract/errors";
 import { SkerryError } from "@skerry/contract/errors";
-import { constants } from "node:os";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
 import type { Build } from "@skerry/contract/builds/build";
-import { stepFault } from "@skerry/contract/builds/plan/step-fault";
 import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
 import { DEFAULT_SIZE } from "@skerry/contract/sizes";
 import { recordOwnActs } from "../audit/audit-log.ts";
@@ -38,6 +36,7 @@ import { noteImage } from "./note-image.ts";
 import { dropCached } from "./cache-store.ts";
 import { wholeKey } from "./cached-prefix.ts";
 import { isWorthKeeping, keepStep, ownBytes } from "./keep-step.ts";
+import { exitFault } from "./exit-fault.ts";
 import { keySteps } from "./key-steps.ts";
 import { beginWithoutCache, noteStepBytes } from "./step-store.ts";
 import { runStep } from "./run-step.ts";
@@ -223,27 +222,6 @@ async function carryOut(
   if (fault === undefined) return undefined;
   await appendLines(context.db, { buildId: row.id, step: step.index, texts: denials });
   return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
-}
-
-interface EndedStep {
-  readonly step: StepRow;
-  readonly leftMs: number;
-  readonly tookMs: number;
-  readonly last: readonly string[];
-}
-
-function exitFault(
-  exit: Awaited<ReturnType<typeof runStep>>,
-  { step, leftMs, tookMs, last }: EndedStep,
-): SkerryError | undefined {
-  if (exit.timed_out && tookMs >= leftMs)
-    return new SkerryError("build_timed_out", "The build took longer than its `timeout`.");
-  const signal =
-    exit.signal === null ? 0 : (constants.signals[exit.signal as keyof typeof constants.signals] ?? 1);
-  const fault = stepFault({ ...exit, signal }, last.at(-1) ?? "");
-  if (fault === undefined) return undefined;
-  const { code, message } = fault;
-  return new SkerryError(code === "step_failed" ? "build_step_failed" : code, `"${step.name}": ${message}`);
 }
 
 async function seal(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
