@@ -12,8 +12,8 @@ import { noteStepBytes } from "./step-store.ts";
 
 /** Layers of an image that a build may make of its own: each costs every read of its disk a look. The last one is what the build seals in the end. */
 const DEPTH_MAX = 6;
-/** Of these the result is the template's itself, nearly. */
-const NOT_KEPT: ReadonlySet<string> = new Set(["dockerfile", "image", "seal"]);
+/** Of the other kinds the result is next to nothing, or nearly the template itself. */
+const KEPT: ReadonlySet<string> = new Set(["run", "copy"]);
 
 interface Done {
   readonly row: BuildRow & { readonly execution_id: string };
@@ -28,7 +28,7 @@ export function isWorthKeeping(
   { limits }: Pick<Context, "limits">,
   { row, steps, step, tookMs }: Done,
 ): boolean {
-  if (step.key === null || NOT_KEPT.has(step.kind) || tookMs < limits.buildCacheStepMs) return false;
+  if (step.key === null || !KEPT.has(step.kind) || tookMs < limits.buildCacheStepMs) return false;
   const { on } = row.target;
   const below = on.kind === "image" ? on.image.layers.length : 1;
   const kept = steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;

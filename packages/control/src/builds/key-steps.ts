@@ -68,7 +68,7 @@ function mismatch(step: StepRow, { request }: BuildRow, digests: ContextDigests)
   const path = Object.keys(told).find((each) => told[each] !== digests[each]) ?? "";
   return new SkerryError(
     "context_mismatch",
-    `The context is not what its digests said: ${path || step.name}.`,
+    `The context is not what its digests said of "${path || step.name}".`,
     {
       remediation: "Build again when nothing changes the files meanwhile, or without `context_digests`.",
       context: { path },

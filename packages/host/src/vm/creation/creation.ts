@@ -13,7 +13,7 @@ import type { TemplateLibrary } from "../../templates/library.ts";
 import { bootKept } from "../start/boot.ts";
 import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { saveBackingFiles } from "../disk/backing-files.ts";
-import { checkDiskReserve } from "../disk/disk-reserve.ts";
+import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
@@ -224,7 +224,7 @@ async function clone(
 ): Promise<LiveVm> {
   const { resources, library, vmsFolder } = options;
   const { record } = newVm;
-  await checkDiskReserve(vmsFolder);
+  await checkDiskReserve(vmsFolder, spec.build === undefined ? 0 : BUILD_ALLOWANCE_BYTES);
   await makeNewFolder(record);
   // A reader may follow the console before the guest writes to it.
   if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
