@@ -2,6 +2,7 @@
 
 import type { Bench } from "./bench.ts";
 import { measureBulk } from "./bulk.ts";
+import { measureBuilds } from "./builds.ts";
 import { measureBurst } from "./burst.ts";
 import { measureDashboard } from "./dashboard.ts";
 import { measureEgress, measureThroughput } from "./egress.ts";
@@ -61,6 +62,13 @@ export const chapters: readonly Chapter[] = [
     about:
       "A persistent sandbox of 256 MiB that was told to change 2 MiB of its memory, in turns with a bare script that restores the same files.",
     measure: measureForks,
+  },
+  {
+    name: "builds",
+    title: "A template that is built again",
+    about:
+      "On a platform with `SKERRY_WARM_MAX=0`, in microVMs of `shared-cpu-1x` without a network. The app is a Node server; its dependencies are 2,000 files of 8 kB that a step writes.",
+    measure: measureBuilds,
   },
   {
     name: "execute",

@@ -8,6 +8,7 @@ export interface Scale {
   readonly bulkRounds: number;
   readonly streamRounds: number;
   readonly forkRounds: number;
+  readonly buildRounds: number;
   readonly burst: { readonly vms: number; readonly repeats: number };
   readonly requestRuns: number;
   readonly sustainedS: number;
@@ -36,6 +37,7 @@ export const full: Scale = {
   bulkRounds: 10,
   streamRounds: 100,
   forkRounds: 10,
+  buildRounds: 10,
   burst: { vms: 100, repeats: 3 },
   requestRuns: 5,
   sustainedS: 600,
@@ -56,6 +58,7 @@ export const quick: Scale = {
   bulkRounds: 2,
   streamRounds: 20,
   forkRounds: 3,
+  buildRounds: 3,
   burst: { vms: 20, repeats: 1 },
   requestRuns: 2,
   sustainedS: 20,
