@@ -49,9 +49,7 @@ export class Templates {
       options,
     );
     onBuild?.(begun);
-    // Where nothing has changed, nothing is built, and nothing to be sent.
-    if (context !== undefined && begun.waits_for_context)
-      await this.#builds.sendContext(begun.id, context, { signal });
+    await this.#sendContext(begun, context, signal);
     let after = 0;
     for (;;) {
       try {
@@ -66,6 +64,15 @@ export class Templates {
         await this.#builds.get(begun.id, { signal });
       }
     }
+  }
+
+  /** Where nothing has changed, nothing is built, and nothing is to be sent. */
+  async #sendContext(
+    { id, waits_for_context }: Build,
+    context: UploadContent | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    if (context !== undefined && waits_for_context) await this.#builds.sendContext(id, context, { signal });
   }
 
   /** Begins a build, and resolves as soon as there is one. */

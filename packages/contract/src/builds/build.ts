@@ -14,7 +14,8 @@ import {
 } from "../templates/template-name.ts";
 import { Egress, EgressDenial, EgressRequest } from "../vms/egress.ts";
 import { PulledImage } from "../templates/pulled-image.ts";
-import { buildStatuses, buildStepStatuses } from "./build-status.ts";
+import { buildStatuses } from "./build-status.ts";
+import { BuildStep } from "./build-step.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -193,25 +194,6 @@ export const BuildRequest = named(
   },
 );
 export type BuildRequest = Static<typeof BuildRequest>;
-
-const BuildStep = Type.Object(
-  {
-    kind: Type.String(),
-    name: Type.String({ description: "What it does, to be shown." }),
-    status: OneOf(buildStepStatuses),
-    started_at: Nullable(Timestamp),
-    finished_at: Nullable(Timestamp),
-    exit_code: Nullable(Type.Integer()),
-    cache_hit: Type.Boolean({ description: "Its result was cached, so it was not carried out." }),
-    bytes: Nullable(
-      Type.Integer({
-        description:
-          "Of the layer that it has left. Null where what it has left is in the layer of a later step.",
-      }),
-    ),
-  },
-  closed,
-);
 
 /** `error` of a build, as `/v1` answers errors elsewhere. */
 const BuildError = Type.Unsafe<{

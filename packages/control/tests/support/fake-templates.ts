@@ -51,7 +51,10 @@ export class FakeTemplates {
     const [, room, id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
     if (room === "layers" && id === "send") return this.#send(request, response);
     if (room === "vms" && part === "seal") return this.#seal(id, request, response);
-    if (room !== "templates") return undefined;
+    return room === "templates" ? this.#serveTemplate(id, request, response) : undefined;
+  }
+
+  #serveTemplate(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === "GET") return this.#list(response);
     if (request.method === "PUT") return this.#put(id, request, response);
     return request.method === "DELETE" ? this.#delete(id, response) : this.#freeze(id, request, response);
