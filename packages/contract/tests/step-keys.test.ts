@@ -72,6 +72,8 @@ test("an image has a key by its digest and none by its tag, and a Dockerfile by 
   const image = `a@sha256:${"0".repeat(64)}`;
   expect(keysOf({ image }).every((key) => key !== null)).toBe(true);
   expect(keysOf({ image: "a:1" })).toEqual([null, null]);
+  const cloned = keysOf({ git: "https://example.net/app.git", steps: [{ run: "x" }] });
+  expect(cloned.filter((key) => key !== null)).toEqual([]);
   const dockerfile = (args: Record<string, string>, whole: string) =>
     keysOf({ dockerfile: { args } }, { context: { ".": whole } })[0];
   const one = dockerfile({ A: "1" }, "2");

@@ -2,7 +2,8 @@
 
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
-import type { Build, BuildLog } from "@skerry/contract/builds/build";
+import type { Build } from "@skerry/contract/builds/build";
+import type { BuildLog } from "@skerry/contract/builds/build-log";
 import type { CacheEntryList, ClearedCache } from "@skerry/contract/builds/build-cache";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";

@@ -6,7 +6,7 @@ import { newId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { appendLines } from "./build-log-store.ts";
-import type { BuildRow, StepRow } from "./build-store.ts";
+import { stepsOf, type BuildRow, type StepRow } from "./build-store.ts";
 import { beginCached, finishCached } from "./cache-store.ts";
 import { noteStepBytes } from "./step-store.ts";
 
@@ -17,38 +17,25 @@ const KEPT: ReadonlySet<string> = new Set(["run", "copy"]);
 
 interface Done {
   readonly row: BuildRow & { readonly execution_id: string };
-  readonly steps: readonly StepRow[];
   readonly step: StepRow;
   /** Since what was kept last. */
   readonly tookMs: number;
+  readonly client: HostClient;
+  readonly stop: AbortSignal;
 }
 
-/** A seal takes time, too. */
-export function isWorthKeeping(
-  { limits }: Pick<Context, "limits">,
-  { row, steps, step, tookMs }: Done,
-): boolean {
-  if (step.key === null || !KEPT.has(step.kind) || tookMs < limits.buildCacheStepMs) return false;
-  const { on } = row.target;
-  const below = on.kind === "image" ? on.image.layers.length : 1;
-  const kept = steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;
-  return limits.buildCacheGib > 0 && below + kept + 2 <= DEPTH_MAX;
-}
-
-/** Its size in bytes. A build goes on without, where its host refuses. */
+/** Whether it was kept. A build goes on without, where its host refuses. */
 export async function keepStep(
-  { db, log }: Context,
-  {
-    row,
-    step,
-    client,
-    stop,
-  }: Pick<Done, "row" | "step"> & { readonly client: HostClient; readonly stop: AbortSignal },
-): Promise<number | undefined> {
+  context: Context,
+  { row, step, tookMs, client, stop }: Done,
+): Promise<boolean> {
+  const { db, log } = context;
+  const { kind, name, key } = step;
+  const isShort = tookMs < context.limits.buildCacheStepMs;
+  if (key === null || isShort || context.limits.buildCacheGib === 0 || !KEPT.has(kind)) return false;
+  if (isDeep(row, await stepsOf(db, [row.id]))) return false;
   const vm = { id: row.id, execution_id: row.execution_id };
   const id = newId("template");
-  const { kind, name, key } = step;
-  if (key === null) return undefined;
   await beginCached(db, { id, org_id: row.org_id, host_id: row.host_id, key, kind, name });
   try {
     const { image } = await client.templates.seal(vm, step.execution, stop);
@@ -56,14 +43,21 @@ export async function keepStep(
     const bytes = ownBytes(image);
     await finishCached(db, { id, image, bytes });
     await noteStepBytes(db, step, bytes);
-    return bytes;
+    return true;
   } catch (error) {
     if (!(error instanceof SkerryError) || stop.aborted || error.code === "host_unavailable") throw error;
     log.warn({ err: error, build_id: row.id }, "a step of a build is not cached");
     const texts = [`This step is not cached: ${error.message}`];
     await appendLines(db, { buildId: row.id, step: step.index, texts });
-    return undefined;
+    return false;
   }
+}
+
+/** Whether the image would have too many layers, with this one and the last. */
+function isDeep({ target: { on } }: BuildRow, steps: readonly StepRow[]): boolean {
+  const below = on.kind === "image" ? on.image.layers.length : 1;
+  const kept = steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;
+  return below + kept + 2 > DEPTH_MAX;
 }
 
 export function ownBytes({ layers }: DiskImage): number {

@@ -1,8 +1,7 @@
 // One build from its row to its end. Every part can be taken again, by the replica that comes after one that died: the host knows what it has done by
 // the build's id and its incarnation, commands by the ids of their executions. However it ends, its microVM is destroyed before the row is left alone.
 
-import type { ErrorCode } from "@skerry/contract/errors";
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
 import type { Build } from "@skerry/contract/builds/build";
 import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
@@ -35,10 +34,10 @@ import { contextMissing, contextWaitMs } from "./build-context.ts";
 import { noteImage } from "./note-image.ts";
 import { dropCached } from "./cache-store.ts";
 import { wholeKey } from "./cached-prefix.ts";
-import { isWorthKeeping, keepStep, ownBytes } from "./keep-step.ts";
+import { keepStep, ownBytes } from "./keep-step.ts";
 import { exitFault } from "./exit-fault.ts";
 import { keySteps } from "./key-steps.ts";
-import { beginWithoutCache, noteStepBytes } from "./step-store.ts";
+import { beginWithoutCache, noteSealed } from "./step-store.ts";
 import { runStep } from "./run-step.ts";
 
 const SERVICE = "builder";
@@ -180,9 +179,7 @@ async function runSteps(context: Context, running: Running): Promise<BuildRow | 
     if (now?.status !== "building") return now;
     if (await isNewBeginning(context, running, step)) return buildById(context.db, row.id);
     tookMs += performance.now() - startedMs;
-    const done = { row, steps: await stepsOf(context.db, [row.id]), step, tookMs };
-    if (!isWorthKeeping(context, done)) continue;
-    if ((await keepStep(context, { row, step, client, stop })) !== undefined) tookMs = 0;
+    if (await keepStep(context, { row, step, tookMs, client, stop })) tookMs = 0;
   }
   return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, "sealing");
 }
@@ -227,8 +224,7 @@ async function carryOut(
 async function seal(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
   const vm = { id: row.id, execution_id: row.execution_id };
   const { image } = await client.templates.seal(vm, row.id, stop);
-  const last = (await stepsOf(context.db, [row.id])).at(-1);
-  if (last !== undefined) await noteStepBytes(context.db, last, ownBytes(image));
+  await noteSealed(context.db, row.id, ownBytes(image));
   return proceedBuild(context.db, row, "freezing", { image });
 }
 

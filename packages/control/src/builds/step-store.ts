@@ -25,6 +25,15 @@ export async function noteStepBytes(
   );
 }
 
+/** What the last step has left. */
+export async function noteSealed(db: Queries, buildId: string, bytes: number): Promise<void> {
+  await sql`
+    update build_steps set bytes = ${bytes}
+    where build_id = ${buildId} and index = (select max(index) from build_steps where build_id = ${buildId})`.execute(
+    db,
+  );
+}
+
 /** None of its steps is carried out. */
 export async function skipAllSteps(db: Queries, buildId: string): Promise<void> {
   await sql`

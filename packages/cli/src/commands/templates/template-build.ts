@@ -109,7 +109,7 @@ interface TemplateBuild {
 
 /** Prints the template's id on stdout, and what the build prints on stderr. */
 async function runBuild(cli: Cli, self: Command, { folder, found, flags }: TemplateBuild): Promise<void> {
-  const { name, tag, json, cache, size, timeout, stepTimeout } = flags;
+  const { name, tag, json, size, timeout, stepTimeout } = flags;
   if (name === undefined)
     throw new CliError("no_name", "The template has no name.", {
       remediation: "Give it one with --name, or see with --plan what would be built.",
@@ -119,7 +119,7 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
   for (const sentence of found.why) await cli.output.note(sentence);
   const tree = folder && (await packTree(folder.dir, "", folder.context.isLeftOut));
   const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
-  const options = cache === false ? { no_cache: true } : await digestsOf(found, tree?.items);
+  const options = await cacheOptions(flags, found, tree?.items);
   const request = { name, ...given({ tag }), ...bounds, ...found.request, ...options } as BuildRequest;
   let begun: Build | undefined;
   let printed = Promise.resolve();
@@ -148,10 +148,12 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
 }
 
 /** What the context will hold, so that the build begins where it differs from one before. */
-async function digestsOf(
+async function cacheOptions(
+  { cache }: BuildFlags,
   { request }: DetectedApp,
   items: readonly Item[] | undefined,
 ): Promise<Partial<BuildRequest>> {
+  if (cache === false) return { no_cache: true };
   if (items === undefined) return {};
   const inputs = planBuild(request).steps.flatMap((step) => step.inputs);
   if (inputs.length === 0) return {};
