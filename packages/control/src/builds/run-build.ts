@@ -241,13 +241,12 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
     const ready = await proceedBuild(transaction, row, "ready");
     // Canceled meanwhile: the template is deleted with the microVM.
     if (ready === undefined) return undefined;
-    const top = image.layers.at(-1);
     await publishTemplate(
       transaction,
       {
         ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
         key: wholeKey(keys, { config: row.config, sizes: row.request.sizes }),
-        digest: top?.digest ?? "",
+        digest: image.layers.at(-1)?.digest ?? "",
         source: row.source,
         disk_gib: image.disk_gib,
         bytes: image.layers.reduce((sum, layer) => sum + layer.bytes, 0),
