@@ -103,6 +103,7 @@ export class Copied {
     for (const menu of all) {
       expect(Object.keys(menu)).toEqual(KINDS);
       const [curl, cli, typescript] = KINDS.map((kind, nth) => changed(menu[kind] ?? "", nth));
+      await this.#world.keepHostsFresh();
       await this.tryCurl(curl ?? "");
       await this.tryCommand(cli ?? "");
       await this.tryTypeScript(typescript ?? "");
@@ -132,6 +133,8 @@ export class Copied {
       ["As CLI", (text: string) => this.tryCommand(text)],
       ["As TypeScript", (text: string) => this.tryTypeScript(text)],
     ] as const) {
+      // A host that was not heard of for a while gets nothing, and this takes as long as the machine is busy.
+      await this.#world.keepHostsFresh();
       await before?.();
       await attempt(menu[kind] ?? "");
     }
