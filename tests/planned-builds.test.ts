@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { PlannedStep } from "@skerry/contract/builds/plan/build-plan";
+import { SECRETS_FOLDER } from "@skerry/contract/builds/plan/image-scripts";
 import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { imageConfig } from "@skerry/contract/builds/plan/image-config";
@@ -177,6 +178,8 @@ const DOCKERFILE = `ARG GREETING=none
 FROM scratch AS first
 COPY busybox /bin/busybox
 RUN ["/bin/busybox", "--install", "-s", "/bin"]
+RUN --mount=type=cache,target=/kept echo cached >/kept/file
+RUN --mount=type=cache,target=/kept --mount=type=secret,id=token,target=/token mkdir /read && cat /kept/file /token >/read/both
 RUN mkdir -p /gone /srv /tmp && echo one >/gone/file && ln /bin/busybox /bin/same && chmod 4711 /bin/same
 FROM first
 ARG GREETING
@@ -192,7 +195,9 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   const build = await startBuild("bld_docker", { on: { kind: "empty" }, disk_gib: 8 });
   await upload(build, { Dockerfile: DOCKERFILE });
   await sh(build, "cp /bin/busybox /context/busybox");
+  await sh(build, `mkdir -p ${SECRETS_FOLDER} && echo s3cret >${SECRETS_FOLDER}/token`);
   await carryOut(build, plan.steps);
+  expect(await sh(build, `ls ${SECRETS_FOLDER} 2>&1 || true`)).toContain("No such file");
   const config = imageConfig(await sh(build, `cat ${IMAGE_CONFIG_FILE}`));
   expect(config).toEqual({
     env: { PATH: expect.any(String) as string, A: "b c" },
@@ -212,6 +217,10 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   ).toMatch(/^it's\n65534\n6553412\nb c\nls: \/gone: No such file/);
   expect(await sh(sandbox, "ls -l /bin/same | cut -c1-10; [ /bin/same -ef /bin/busybox ] && echo one")).toBe(
     "-rws--x--x\none\n",
+  );
+  // A cache is kept from step to step of a build, and neither what is in it nor a secret is in the image.
+  expect(await sh(sandbox, "cat /read/both; cat /kept/file /token 2>/dev/null || true")).toBe(
+    "cached\ns3cret\n",
   );
   await destroy(sandbox);
 });

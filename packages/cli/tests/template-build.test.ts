@@ -194,6 +194,38 @@ test("the cache is listed and cleared, and a build can do without", async () => 
   expect(server.received.some(({ method }) => method === "PUT")).toBe(false);
 });
 
+test("bounds, egress and secrets of a build are sent with it, and a secret before the folder", async () => {
+  await using server = await buildServer({ status: "ready", template_id: "tpl_1" });
+  await using shell = await Shell.forServer(server);
+  await write(shell.folder, { "web/Dockerfile": "FROM scratch\n", token: "s3cret" });
+  const secret = `token=${join(shell.folder, "token")}`;
+  const bounds = ["--timeout", "20m", "--step-timeout", "5m", "--size", "shared-cpu-2x"];
+  const flags = [...bounds, "--egress-allow-domain", "example.com", "--secret", secret];
+  const { code } = await shell.run(
+    "template",
+    "build",
+    "web",
+    "--name",
+    "web",
+    "--dockerfile",
+    "Dockerfile",
+    ...flags,
+  );
+  expect(code).toBe(0);
+  const [asked, sent, context] = server.received;
+  expect(JSON.parse(asked?.body.toString() ?? "")).toMatchObject({
+    ...{ timeout: "20m", step_timeout: "5m", size: "shared-cpu-2x" },
+    egress: { mode: "deny_all", allow_domains: ["example.com"] },
+  });
+  expect(asked?.body.toString()).not.toContain("s3cret");
+  expect([sent?.method, sent?.url, sent?.body.toString()]).toEqual([
+    "PUT",
+    "/v1/builds/bld_1/secrets/token",
+    "s3cret",
+  ]);
+  expect(context?.url).toBe("/v1/builds/bld_1/context");
+});
+
 test("a build that fails says at which step, with what it printed last and where the rest is", async () => {
   const steps = [
     { kind: "run", name: "npm ci", status: "failed", started_at: null, finished_at: null, exit_code: 3 },

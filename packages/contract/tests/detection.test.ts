@@ -44,6 +44,15 @@ test.each(Object.entries(apps))("the plan of an app: %s", (name, { files }) => {
   expect(outlineOf(files)).toEqual((appPlans as Readonly<Record<string, unknown>>)[name]);
 });
 
+test("all of the source is there before packages of it are installed", () => {
+  const own = JSON.stringify({ dependencies: { own: "file:packages/own" }, scripts: { start: "node ." } });
+  const { steps } = planOf({ "package.json": own, "packages/own/package.json": "{}" });
+  const names = steps.map(({ name }) => name);
+  expect(names.indexOf("copy . to /app")).toBeLessThan(
+    names.findIndex((name) => name.startsWith("npm install")),
+  );
+});
+
 test("a folder in which nothing is known is refused with what was looked for, and with folders that may be meant", () => {
   expect(refusal({ "README.md": "", "web/package.json": "{}", "api/requirements.txt": "" })).toMatch(
     /^app_not_detected: Nothing in this folder .* package\.json, requirements\.txt, .* and Dockerfile\. Build a folder below it that has one: api\/, web\/\.$/,

@@ -180,6 +180,31 @@ test("a build waits for its context, and begins when it has come", async () => {
   expect([unwanted.status, unwanted.body["code"]]).toEqual([409, "build_needs_no_context"]);
 });
 
+test("a secret goes to the build's microVM alone, and only while the build waits for its context", async () => {
+  const { id } = await newBuild(world, { context: true, dockerfile: {}, steps: undefined });
+  await activateBuilder(world);
+  const path = `/v1/builds/${id}/secrets/token`;
+  const sent = await world.call("PUT", path, { body: "s3cret-value" });
+  expect([sent.status, sent.text]).toEqual([204, ""]);
+  const file = world.host.files.get("/run/skerry-build/secrets/token");
+  expect([file?.mode, file?.content.toString()]).toEqual([0o600, "s3cret-value"]);
+  const large = await world.call("PUT", path, { body: "x".repeat(64 * 1024 + 1) });
+  expect([large.status, large.body["code"]]).toEqual([413, "payload_too_large"]);
+  const odd = await world.call("PUT", `/v1/builds/${id}/secrets/..%2Fescaped`, { body: "x" });
+  expect(odd.status).toBe(400);
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from (
+      select to_jsonb(builds)::text as content from builds
+      union all select to_jsonb(build_steps)::text from build_steps
+      union all select to_jsonb(build_log)::text from build_log
+      union all select to_jsonb(audit_events)::text from audit_events
+    ) kept where content like '%s3cret-value%'`.execute(world.db);
+  expect(rows[0]?.count).toBe(0);
+  await world.call("POST", `/v1/builds/${id}/cancel`);
+  const late = await world.call("PUT", path, { body: "x" });
+  expect([late.status, late.body["code"]]).toEqual([409, "build_canceled"]);
+});
+
 test.each(["queued", "building", "sealing", "freezing"] as const)(
   "a build that is %s is canceled at once, and its microVM goes",
   async (status) => {

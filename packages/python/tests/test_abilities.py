@@ -129,6 +129,7 @@ METHODS = {
     "getBuildEgress": "builds.egress",
     "getBuildLog": "builds.log",
     "uploadBuildContext": "builds.send_context",
+    "uploadBuildSecret": "builds.send_secret",
     "cancelBuild": "builds.cancel",
     "retryBuild": "builds.retry",
     "listCache": "cache.page",

@@ -7,7 +7,7 @@ import { readEvents } from "./event-stream.ts";
 import { bytesToSend, type UploadContent } from "./files.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
-import { buildPath } from "./paths.ts";
+import { buildPath, buildSecretPath } from "./paths.ts";
 
 export interface BuildFilter {
   readonly status?: NonNullable<BuildListQuery["status"]> | undefined;
@@ -48,6 +48,12 @@ export class Builds {
   sendContext(id: string, archive: UploadContent, { signal }: CallOptions = {}): Promise<Build> {
     const call = { method: "PUT", path: `${buildPath(id)}/context`, ...bytesToSend(archive) } as const;
     return this.#http.json<Build>(call, { signal });
+  }
+
+  /** Gives a secret of at most 64 KiB to a build that waits for its context, for `RUN --mount=type=secret,id=NAME` of its Dockerfile. */
+  sendSecret(id: string, name: string, value: string, { signal }: CallOptions = {}): Promise<void> {
+    const call = { method: "PUT", path: buildSecretPath(id, name), ...bytesToSend(value) } as const;
+    return this.#http.done(call, { signal });
   }
 
   /** Up to 1,000 lines of its log. */

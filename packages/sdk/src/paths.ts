@@ -37,6 +37,10 @@ export function registryPath(host: string): string {
   return `/v1/registry-credentials/${segment(host)}`;
 }
 
+export function buildSecretPath(id: string, name: string): string {
+  return `${buildPath(id)}/secrets/${segment(name)}`;
+}
+
 export function hostPath(id: string): string {
   return `/v1/hosts/${segment(id)}`;
 }

@@ -12,6 +12,8 @@ import { templatePath, templateTagPath } from "./paths.ts";
 export interface BuildOptions extends CreateOptions {
   /** What `copy` and a Dockerfile read: a tar archive, not compressed and of at most 2 GiB. */
   readonly context?: UploadContent | undefined;
+  /** Values for `RUN --mount=type=secret,id=NAME` of a Dockerfile, by their names. They are kept in the memory of the build's microVM alone. */
+  readonly secrets?: Readonly<Record<string, string>> | undefined;
   /** Told of the build as soon as there is one. */
   readonly onBuild?: ((build: Build) => void) | undefined;
   /** Told of each line of its log. */
@@ -49,7 +51,7 @@ export class Templates {
       options,
     );
     onBuild?.(begun);
-    await this.#sendContext(begun, context, signal);
+    await this.#send(begun, options);
     let after = 0;
     for (;;) {
       try {
@@ -67,12 +69,14 @@ export class Templates {
   }
 
   /** Where nothing has changed, nothing is built, and nothing is to be sent. */
-  async #sendContext(
+  async #send(
     { id, waits_for_context }: Build,
-    context: UploadContent | undefined,
-    signal: AbortSignal | undefined,
+    { context, secrets = {}, signal }: BuildOptions,
   ): Promise<void> {
-    if (context !== undefined && waits_for_context) await this.#builds.sendContext(id, context, { signal });
+    if (context !== undefined && !waits_for_context) return;
+    for (const [name, value] of Object.entries(secrets))
+      await this.#builds.sendSecret(id, name, value, { signal });
+    if (context !== undefined) await this.#builds.sendContext(id, context, { signal });
   }
 
   /** Begins a build, and resolves as soon as there is one. */

@@ -16,6 +16,7 @@ export const auditActions = [
   "build.list",
   "build.logs",
   "build.retry",
+  "build.secret",
   "cache.clear",
   "cache.list",
   "event.follow",

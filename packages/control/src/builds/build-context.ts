@@ -20,7 +20,7 @@ const AGAIN_MS = 500;
 /** How long the microVM of a build may take to start. */
 const VM_WITHIN_MS = 300_000;
 
-interface Upload {
+export interface Upload {
   readonly id: string;
   readonly content: AsyncIterable<Buffer>;
   readonly gone: AbortSignal;
@@ -51,18 +51,24 @@ export function uploadContext(
 }
 
 /** The same of several archives. */
-export async function uploadContextParts(
+export function uploadContextParts(context: Context, caller: Caller, upload: PartsUpload): Promise<Build> {
+  return whileAwaited(context, caller, upload, (gone) => unpackContext(context, caller, { ...upload, gone }));
+}
+
+/** Runs what sends something to a build that waits for its context. Throws as `uploadContext` does. */
+export async function whileAwaited<T>(
   context: Context,
   caller: Caller,
-  upload: PartsUpload,
-): Promise<Build> {
+  upload: Pick<Upload, "id" | "gone">,
+  send: (gone: AbortSignal) => Promise<T>,
+): Promise<T> {
   const { id } = upload;
   const { row } = await getBuild(context, caller, id);
   requireWaiting(row);
   using _open = context.openUploads.take(caller, { kind: { noun: "build" }, id });
   const late = AbortSignal.timeout(Math.max(0, Math.ceil(contextWaitMs(row))));
   try {
-    return await unpackContext(context, caller, { ...upload, gone: AbortSignal.any([upload.gone, late]) });
+    return await send(AbortSignal.any([upload.gone, late]));
   } catch (error) {
     throw late.aborted ? contextMissing() : error;
   }
@@ -103,7 +109,7 @@ async function unpackContext(
 }
 
 /** Its microVM, as soon as it runs. */
-async function waitingVm(
+export async function waitingVm(
   context: Context,
   caller: Caller,
   id: string,

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { Build, BuildEgress, BuildList, BuildListQuery, BuildRequest } from "@skerry/contract/builds/build";
 import { BuildLog, BuildLogLine, BuildLogQuery } from "@skerry/contract/builds/build-log";
+import { BUILD_SECRET_NAME } from "@skerry/contract/builds/plan/context-bounds";
 import { NoFields } from "@skerry/contract/named";
 import type { Access, Operations } from "../api/operation.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
@@ -92,6 +93,33 @@ export const buildOperations = {
       "guest_failed",
       "guest_timeout",
       "host_unavailable",
+      "too_many_streams",
+    ],
+  },
+  uploadBuildSecret: {
+    surface: "v1",
+    method: "PUT",
+    path: "/v1/builds/:id/secrets/:name",
+    tag: "templates",
+    summary: "Give a build a secret",
+    description:
+      "At most 64 KiB, for `RUN --mount=type=secret,id=NAME` of its Dockerfile, while the build waits for its context. It is kept in the memory of the build's microVM alone, and cannot be read back.",
+    params: Type.Object({ id: Type.String(), name: Type.String({ pattern: BUILD_SECRET_NAME }) }),
+    body: "bytes",
+    answers: { 204: Type.Null({ description: "The build has it." }) },
+    access: write,
+    audit: { action: "build.secret", resource: "build" },
+    errors: [
+      "build_canceled",
+      "build_needs_no_context",
+      "build_not_found",
+      "build_over",
+      "context_missing",
+      "disk_full",
+      "guest_failed",
+      "guest_timeout",
+      "host_unavailable",
+      "payload_too_large",
       "too_many_streams",
     ],
   },

@@ -10,6 +10,7 @@ import { buildCreation, buildRetry } from "./build-creation.ts";
 import { getBuildEgress } from "./build-egress.ts";
 import { followBuildLog, readBuildLog } from "./build-logs.ts";
 import { buildOperations } from "./build-operations.ts";
+import { uploadSecret } from "./build-secrets.ts";
 import { getBuild, listBuildsOf } from "./builds.ts";
 import { cancelBuild } from "./cancel-build.ts";
 
@@ -21,6 +22,12 @@ export const buildRoutes = routes(buildOperations, (context) => ({
     uploadContext(context, callerOf(request), {
       id: request.params.id,
       // Leaving the loop must not destroy the connection: the answer still has to go out.
+      content: request.raw.iterator({ destroyOnReturn: false }),
+      gone: requestSignal(reply),
+    }),
+  uploadBuildSecret: (request, reply) =>
+    uploadSecret(context, callerOf(request), {
+      ...request.params,
       content: request.raw.iterator({ destroyOnReturn: false }),
       gone: requestSignal(reply),
     }),

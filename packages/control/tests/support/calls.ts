@@ -98,6 +98,11 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   },
   listCache: async () => call("GET", "/v1/cache"),
   clearCache: async () => call("DELETE", "/v1/cache"),
+  uploadBuildSecret: async (world) => {
+    const { id } = await newBuild(world, { context: true });
+    await activateBuilder(world);
+    return call("PUT", `/v1/builds/${id}/secrets/token`, "x");
+  },
   cancelBuild: async (world) => call("POST", `/v1/builds/${(await newBuild(world)).id}/cancel`),
   retryBuild: async (world) => {
     const { id } = await newBuild(world);

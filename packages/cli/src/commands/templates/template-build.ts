@@ -1,5 +1,6 @@
 // `skerry template build`: a folder becomes a template. What it is is detected here, so that `--plan` asks no server.
 
+import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
@@ -26,6 +27,7 @@ interface BuildFlags extends EgressFlags {
   readonly dockerfile?: string;
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
+  readonly secret?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly size?: string;
   readonly timeout?: string;
@@ -47,6 +49,11 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")
     .option("--target <stage>", "the Dockerfile's stage to build")
     .option("--build-arg <KEY=VALUE>", "an ARG of the Dockerfile (repeatable)", collectPair)
+    .option(
+      "--secret <NAME=FILE>",
+      "what the file holds, for RUN --mount=type=secret,id=NAME of the Dockerfile (repeatable)",
+      collectPair,
+    )
     .option("--env <KEY=VALUE>", "a variable of the build and of what runs (repeatable)", collectPair)
     .option("--size <size>", "of the microVM that builds (default: shared-cpu-4x)")
     .option("--timeout <duration>", "of the build (default: 30m)")
@@ -117,6 +124,7 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
     });
   const client = await cli.client(self);
   for (const sentence of found.why) await cli.output.note(sentence);
+  const secrets = await readSecrets(flags.secret);
   const tree = folder && (await packTree(folder.dir, "", folder.context.isLeftOut));
   const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
   const options = await cacheOptions(flags, found, tree?.items);
@@ -129,6 +137,7 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
       ...(tree !== undefined && {
         context: Readable.toWeb(Readable.from(tree.archive)) as ReadableStream<Uint8Array>,
       }),
+      secrets,
       signal: cli.signal,
       onBuild: (one) => {
         begun = one;
@@ -158,6 +167,11 @@ async function cacheOptions(
   const inputs = planBuild(request).steps.flatMap((step) => step.inputs);
   if (inputs.length === 0) return {};
   return { context_digests: await contextDigests(inputs, items) };
+}
+
+async function readSecrets(files: BuildFlags["secret"] = {}): Promise<Readonly<Record<string, string>>> {
+  const read = async ([name, file]: [string, string]) => [name, await readFile(file, "utf8")] as const;
+  return Object.fromEntries(await Promise.all(Object.entries(files).map(read)));
 }
 
 function notBuilt({ id, status, error, steps }: Build): CliError {

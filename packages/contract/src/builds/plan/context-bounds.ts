@@ -11,6 +11,12 @@ export const CONTEXT_ENTRIES_MAX = 200_000;
 /** Of one path, in bytes. */
 export const CONTEXT_PATH_MAX_BYTES = 1_000;
 
+/** Of one value that a Dockerfile's `RUN --mount=type=secret` reads. */
+export const BUILD_SECRET_MAX_BYTES = 64 * 1024;
+
+/** What it is called in the Dockerfile, and the name of its file. */
+export const BUILD_SECRET_NAME = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$";
+
 /** What has been counted of a context so far. Throws `context_too_large` where that is more than a build takes. */
 export function boundContext(
   { bytes, entries }: Readonly<{ bytes: number; entries: number }>,

@@ -140,12 +140,13 @@ function nodeSteps(range: string): readonly RequestedStep[] {
 
 /** Only what says what to install is copied before it, so that a change of the source does not install again. */
 function installSteps(found: ContextFiles, json: JsonObject, manager: NodeManager): readonly RequestedStep[] {
-  const hasDependencies = ["dependencies", "devDependencies", "optionalDependencies"].some(
-    (name) => Object.keys(objectField(FILE, json, name)).length > 0,
+  const dependencies = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((name) =>
+    Object.values(objectField(FILE, json, name)),
   );
-  if (!hasDependencies) return [];
+  if (dependencies.length === 0) return [];
   const scripts = objectField(FILE, json, "scripts");
-  const needsSource = INSTALL_SCRIPTS.some((name) => scriptNamed(scripts, name) !== undefined);
+  const needsSource =
+    INSTALL_SCRIPTS.some((name) => scriptNamed(scripts, name) !== undefined) || dependencies.some(isPath);
   const copied = needsSource
     ? ["."]
     : [FILE, ...manager.manifests.filter((one) => found.files.includes(one))];
@@ -155,6 +156,11 @@ function installSteps(found: ContextFiles, json: JsonObject, manager: NodeManage
     ...copied.map((from) => ({ copy: { from, to: from === "." ? "/app" : `/app/${from}` } })),
     { run: hasBuild ? manager.install : manager.installForProduction },
   ];
+}
+
+/** A dependency that is a folder or an archive of the app. */
+function isPath(wanted: unknown): boolean {
+  return typeof wanted === "string" && /^(file:|link:|portal:|\.{1,2}\/|\/)/.test(wanted);
 }
 
 function startOf({ files }: ContextFiles, json: JsonObject, manager: NodeManager): string | undefined {

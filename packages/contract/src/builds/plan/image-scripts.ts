@@ -8,6 +8,9 @@ import {
   REGISTRY_MIRRORS_FILE,
 } from "./registry-files.ts";
 
+/** Values that a Dockerfile's steps may ask for, each in a file of its name; in the memory of the builder, and of no use after that step. */
+export const SECRETS_FOLDER = "/run/skerry-build/secrets";
+
 /** A registry that says nothing for so long is away. */
 const RESOLVED_WITHIN_S = 120;
 
@@ -112,8 +115,12 @@ while [ "$at" -lt "$STEP_ARGS" ]; do
   set -- "$@" --build-arg "\${!one}"
   at=$((at + 1))
 done
+for one in ${SECRETS_FOLDER}/*; do
+  [ ! -f "$one" ] || set -- "$@" --secret "id=$(basename "$one"),src=$one"
+done
 buildah bud "$@" "$context"
 code=$?
+rm -rf ${SECRETS_FOLDER}
 image=localhost/skerry-build
 `;
 

@@ -61,6 +61,17 @@ class AsyncBuilds:
         async for _ in chunks:
             pass
 
+    async def send_secret(self, id: str, name: str, *, value: str) -> None:
+        """Gives a secret of at most 64 KiB to a build that waits for its context, for ``RUN --mount=type=secret,id=NAME`` of its Dockerfile."""
+        request = Request(
+            "PUT",
+            f"{_at(id)}/secrets/{segment(name)}",
+            headers={"content-type": "application/octet-stream"},
+        )
+        chunks = self._http.chunks(await self._http.open(request, content=pieces_of(value.encode())))
+        async for _ in chunks:
+            pass
+
     async def log(self, id: str, *, after: Optional[int] = None) -> BuildLog:
         """Up to 1,000 lines of its log, those after the line ``after``."""
         return await self._http.json(Request("GET", f"{_at(id)}/logs", query={"after": after}), BuildLog)

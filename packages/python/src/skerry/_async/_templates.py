@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, Mapping, Optional
 
 from .._paths import segment
 from .._request import Request
@@ -29,17 +29,26 @@ class AsyncTemplates:
         """Begins a build, and returns as soon as there is one; ``builds`` says how far it is."""
         return await self._http.json(Request("POST", "/v1/templates", json=request, creates=True), Build)
 
-    async def build(self, request: BuildRequest, *, context: Optional[AsyncUploadContent] = None) -> Build:
+    async def build(
+        self,
+        request: BuildRequest,
+        *,
+        context: Optional[AsyncUploadContent] = None,
+        secrets: Optional[Mapping[str, str]] = None,
+    ) -> Build:
         """Builds a template, and returns when the build has ended: ``status`` is ``ready``, ``failed`` or ``canceled``.
 
         ``context``: what ``copy`` and a Dockerfile read, a tar archive that is not compressed. To see the log meanwhile, call ``begin_build`` and
-        ``builds.follow_log``.
+        ``builds.follow_log``. ``secrets``: values for ``RUN --mount=type=secret,id=NAME`` of a Dockerfile, by their names.
         """
         wanted = request.copy()
         if context is not None:
             wanted["context"] = True
         begun = await self.begin_build(wanted)
         # Where nothing has changed, nothing is built, and nothing to be sent.
+        if context is None or begun["waits_for_context"]:
+            for name, value in (secrets or {}).items():
+                await self._builds.send_secret(begun["id"], name, value=value)
         if context is not None and begun["waits_for_context"]:
             await self._builds.send_context(begun["id"], context)
         async with self._builds.follow_log(begun["id"]) as lines:

@@ -1,0 +1,37 @@
+// PUT /v1/builds/{id}/secrets/{name}: a value that a Dockerfile's `RUN --mount=type=secret` reads. It goes straight into the memory of the build's
+// microVM: no row, no log and no layer has it, and it is gone with the step.
+
+import { SECRETS_FOLDER } from "@skerry/contract/builds/plan/image-scripts";
+import { BUILD_SECRET_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { BoundedUpload, uploadTooLarge } from "../vms/files/bounded-upload.ts";
+import { waitingVm, whileAwaited, type Upload } from "./build-context.ts";
+
+/** Resolves when the build has it. The same name twice is the newer value. Throws `context_missing`, and where the build does not wait for
+ *  its context any more. */
+export async function uploadSecret(
+  context: Context,
+  caller: Caller,
+  { name, ...upload }: Upload & { readonly name: string },
+): Promise<undefined> {
+  return whileAwaited(context, caller, upload, (gone) =>
+    writeSecret(context, caller, { ...upload, name, gone }),
+  );
+}
+
+async function writeSecret(
+  context: Context,
+  caller: Caller,
+  { id, name, content, gone }: Upload & { readonly name: string },
+): Promise<undefined> {
+  const { client, vm } = await waitingVm(context, caller, id, gone);
+  const bounded = new BoundedUpload(content, BUILD_SECRET_MAX_BYTES);
+  try {
+    await client.files.makeDirectory(vm, SECRETS_FOLDER, 0o700, gone);
+    const file = { path: `${SECRETS_FOLDER}/${name}`, mode: 0o600, sizeBytes: undefined, content: bounded };
+    await client.files.write(vm, file, gone);
+  } catch (error) {
+    throw bounded.exceeded ? uploadTooLarge(BUILD_SECRET_MAX_BYTES) : error;
+  }
+}
