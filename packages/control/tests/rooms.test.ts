@@ -38,7 +38,8 @@ const floors: Floors = [
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines", "builds"],
-  ["clients", "docs", "platform", "usage", "web", "e2b"],
+  ["clients", "docs", "platform", "usage", "web"],
+  ["e2b"],
   ["events"],
   ["app"],
 ];

@@ -47,7 +47,12 @@ export async function serve(
   );
 
   const fault = await context.sealing.fault(context.db);
-  if (fault !== undefined) log.warn({ err: fault }, "secrets are refused, and the rest is served");
+  // A setting of the operator's, so without a stack.
+  if (fault !== undefined) {
+    const { message, remediation, cause } = fault;
+    const reason = cause instanceof Error ? `${message} (${cause.message})` : message;
+    log.warn({ reason, remediation }, "secrets are refused, and the rest is served");
+  }
   const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {
     // An error brings us here, and no signal to stop.
