@@ -2,16 +2,10 @@
 
 import { sql } from "kysely";
 import type { Database } from "../../db/database.ts";
+import { EVERY_PORT } from "../public-ports.ts";
 import type { VmKind } from "../vm-kind.ts";
 
 export const PUBLIC_PORTS_MAX = 100;
-
-/** In the place of a port: all of them are public. */
-export const EVERY_PORT = 0;
-
-export function isPublicPort(open: readonly number[], port: number): boolean {
-  return open.includes(EVERY_PORT) || open.includes(port);
-}
 
 interface Owned {
   readonly orgId: string;

@@ -4,14 +4,8 @@ import type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
-import {
-  closePort,
-  EVERY_PORT,
-  isPublicPort,
-  openPort,
-  publicPorts,
-  PUBLIC_PORTS_MAX,
-} from "./port-store.ts";
+import { closePort, openPort, publicPorts, PUBLIC_PORTS_MAX } from "./port-store.ts";
+import { EVERY_PORT, isPublicPort } from "../public-ports.ts";
 
 /** By number. */
 export async function listPorts(context: Context, caller: Caller, ref: VmRef): Promise<PortList> {

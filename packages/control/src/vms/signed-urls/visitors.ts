@@ -10,7 +10,7 @@ import type { Visitor } from "../../api/operation.ts";
 import type { Context } from "../../context.ts";
 import type { Database } from "../../db/database.ts";
 import { BatchLoader } from "../../db/batch-loader.ts";
-import { isPublicPort } from "../ports/port-store.ts";
+import { isPublicPort } from "../public-ports.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { checkSignature, invalidSignature, splitSignature } from "./signature.ts";
 import { signingKey } from "./signing-key.ts";
