@@ -84,6 +84,8 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
     case $image in ''|scratch|localhost/*|"$STEP_FROM"|[0-9]|[0-9][0-9]|*[^A-Za-z0-9./_:@-]*) return ;; esac
     [ -n "\${stages["\${image,,}"]-}" ] || images+=("$image")
   }
+  # Not by a process substitution: a guest has no /dev/fd.
+  tr -d '\\r' <"$context/$STEP_FILE" >"$registries/lines" || end 1
   while read -r word first rest || [ -n "$word" ]; do
     case \${word^^} in
       ARG)
@@ -97,7 +99,7 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
         [ "\${as^^}" != AS ] || stages["\${stage,,}"]=1 ;;
       COPY) [ "\${first#--from=}" = "$first" ] || names "\${first#--from=}" ;;
     esac
-  done < <(tr -d '\\r' <"$context/$STEP_FILE")
+  done <"$registries/lines"
   for image in \${images[@]+"\${images[@]}"}; do
     buildah pull --quiet "docker://$image" >/dev/null 2>"$said" || refuse_pull "$image"
   done
