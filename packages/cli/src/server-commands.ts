@@ -17,6 +17,7 @@ export const serverCommands = {
       "backup",
       "restore",
       "take-over",
+      "key",
     ],
     ...["admin-token", "service", "set-limits", "set-private-cidrs"],
   ],

@@ -65,7 +65,7 @@ export function translateTemplate({ fromImage, fromTemplate, ...body }: Template
   if (from === undefined)
     throw new TemplateFault(
       0,
-      `Templates stand on a template here: "${fromImage?.slice(0, 100)}" is an image. Build it natively (\`image\` of POST /v1/templates), and begin with \`fromTemplate\`.`,
+      `Templates stand on a template here: "${fromImage?.slice(0, 100)}" is an image. Build it natively, as a template with an \`image\`, and begin with \`fromTemplate\`.`,
     );
   const translation = new Translation(fromTemplate === undefined);
   for (const [index, step] of (body.steps ?? []).entries()) translation.add(step, index + 1);
