@@ -126,6 +126,39 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   expect(refusal(files)).toMatch(message);
 });
 
+test("files that would keep a matcher busy are read at once", () => {
+  const long = (text: string) => text.repeat(1_000_000 / text.length);
+  const hostile: Readonly<Record<string, string>>[] = [
+    { "pyproject.toml": `[${long(" ")}` },
+    { "pyproject.toml": `[${long(" a")}` },
+    { "requirements.txt": long("\n") },
+    { "requirements.txt": `a${long(" ")}` },
+    { "requirements.txt": "fastapi", "main.py": `a:${long(" ")}` },
+    { "requirements.txt": "flask", "app.py": long("a\n\n") },
+    { Procfile: Array.from({ length: 150_000 }, (_, at) => `p${at}: x`).join("\n"), "index.html": "" },
+    {
+      "package.json": JSON.stringify({ engines: { node: long("<") }, scripts: { start: `x${long(" ")}x` } }),
+    },
+  ];
+  // Each took minutes at least, so the test would be ended.
+  for (const files of hostile) {
+    try {
+      expect(planOf(files).steps.at(-1)?.kind).toBe("seal");
+    } catch (error) {
+      expect(error).toBeInstanceOf(SkerryError);
+    }
+  }
+});
+
+test("the plan of a step shows its first line alone, however long its spaces are", () => {
+  const { steps } = planBuild({ from: "base", steps: [{ run: `one  \n two${" ".repeat(9_000)}x` }] });
+  expect(steps[0]?.name).toBe("one …");
+});
+
+test("a fault of JSON quotes no control character", () => {
+  expect(refusal({ "package.json": "{\0}" })).toMatch(/^invalid_build: package\.json is no JSON[ -~]*$/);
+});
+
 test("a file that is too large to be read is named", () => {
   expect(() => detectApp({ files: ["package.json"], texts: {} })).toThrow(
     "package.json cannot be read, or has more than 1048576 bytes.",

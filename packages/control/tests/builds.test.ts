@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
+import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
@@ -168,8 +169,12 @@ test("a build waits for its context, and begins when it has come", async () => {
   const { id } = await newBuild(world, { context: true, steps: [{ copy: { from: ".", to: "/app" } }] });
   await activateBuilder(world);
   expect(await buildNow(world, id)).toMatchObject({ status: "queued", waits_for_context: true });
+  // A link of an upload that broke off would lead the files of the next one anywhere.
+  const left = { size: 0, mode: 0o777, sha256: "", content: Buffer.alloc(0) };
+  world.host.files.set(`${CONTEXT_FOLDER}/`, left).set(`${CONTEXT_FOLDER}/link`, left);
   const sent = await world.call<Build>("PUT", `/v1/builds/${id}/context`, { body: "a tar archive" });
   expect(sent.status).toBe(200);
+  expect(world.host.files.has(`${CONTEXT_FOLDER}/link`)).toBe(false);
   expect(sent.body.waits_for_context).toBe(false);
   await activateBuilder(world);
   expect(await buildNow(world, id)).toMatchObject({ status: "ready" });

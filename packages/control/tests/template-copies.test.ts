@@ -133,6 +133,21 @@ test("a copy whose template does not freeze there is taken back, and the request
   expect((await again).status).toBe(201);
 });
 
+test("a copy that fails where the template has come meanwhile takes nothing away", async () => {
+  await fill();
+  const { answer } = await createUntilOrdered();
+  const copy = await two.world.db.selectFrom("template_copies").selectAll().executeTakeFirstOrThrow();
+  await spread();
+  expect((await answer).status).toBe(201);
+  // Ordered by a request that had looked a moment before.
+  await two.world.db.insertInto("template_copies").values(copy).execute();
+  to.templates.failures.set("freeze", new SkerryError("no_capacity", "There is no room."));
+  await spread();
+  expect(to.templates.kept.has(template)).toBe(true);
+  expect((await places()).map(({ host_id }) => host_id)).toContain(copy.host_id);
+  expect(await copies()).toEqual([]);
+});
+
 test.each(["put", "send", "freeze"] as const)(
   "what a host did not do at %s is done in another attempt, also by another replica",
   async (call) => {

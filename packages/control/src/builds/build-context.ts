@@ -91,6 +91,10 @@ async function unpackContext(
   { id, parts, gone }: PartsUpload,
 ): Promise<Build> {
   const { client, vm } = await waitingVm(context, caller, id, gone);
+  // What an upload that broke off has left: a link of it would lead this one's files anywhere.
+  await client.files.remove(vm, CONTEXT_FOLDER, true, gone).catch((error: unknown) => {
+    if (!(error instanceof SkerryError && error.code === "file_not_found")) throw error;
+  });
   for (const { folder, content } of parts) {
     const path = posix.join(CONTEXT_FOLDER, folder);
     const bounded = new BoundedUpload(content(), CONTEXT_MAX_BYTES);

@@ -282,7 +282,8 @@ async function failBuild(
     context.log.error({ err: cause, build_id: row.id }, "a build failed unexpectedly");
   const error: Build["error"] = {
     code: known.code,
-    message: known.message,
+    // It may quote what a guest says, and the database refuses what is no text.
+    message: known.message.toWellFormed().replaceAll("\0", "\uFFFD"),
     step: failed?.step ?? null,
     exit_code: failed?.exitCode ?? null,
     last_lines: [...(failed?.last ?? [])],

@@ -15,6 +15,7 @@ import {
   failCopy,
   finishCopy,
   finishDeletingTemplates,
+  hostsOfTemplate,
   postponeCopy,
   readyTemplate,
   sendersOf,
@@ -55,6 +56,9 @@ export async function copyTemplate(context: Context, copy: CopyRow, stop: AbortS
       "a template did not get to another host",
     );
     if (!isFinal && copy.attempts < ATTEMPTS_MAX) return postponeCopy(context.db, copy, reason);
+    // It may have got there meanwhile, with another copy: this one was for a size more.
+    if ((await hostsOfTemplate(context.db, copy.template_id)).has(copy.host_id))
+      return dropCopy(context.db, copy);
     await target.templates.delete(copy.template_id, stop);
     return failCopy(context.db, copy, reason);
   }

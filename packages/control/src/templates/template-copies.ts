@@ -19,7 +19,12 @@ export {
   type CopyRow,
   type CopyState,
 } from "./template-copy-store.ts";
-export { finishDeletingTemplates, readyTemplate, type OwnTemplateRow } from "./own-template-store.ts";
+export {
+  finishDeletingTemplates,
+  hostsOfTemplate,
+  readyTemplate,
+  type OwnTemplateRow,
+} from "./own-template-store.ts";
 
 export interface CopyOrder {
   readonly templateId: string;

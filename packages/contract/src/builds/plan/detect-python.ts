@@ -60,10 +60,11 @@ function ofRequirementsText(found: ContextFiles): Requirements | undefined {
   const text = textOf(found, file);
   if (text === undefined) return undefined;
   // A requirement may be a path, or another list, which need all files.
-  const needsSource = /^\s*(-|\.|[\w.-]+\s*@\s*file:)/m.test(text);
+  const lines = text.split("\n");
+  const needsSource = lines.some((line) => /^(-|\.|[\w.-]+\s*@\s*file:)/.test(line.trimStart()));
   return {
     file,
-    names: namesIn(text.split("\n")),
+    names: namesIn(lines),
     steps: [
       { copy: needsSource ? { from: ".", to: "/app" } : { from: file, to: `/app/${file}` } },
       { run: `${PIP} -r ${file}` },

@@ -60,7 +60,8 @@ function string(object: unknown, name: string): string {
 }
 
 function checkedString(value: unknown, name: string): string {
-  if (typeof value === "string" && value.length <= TEXT_MAX_CHARS && !value.includes("\0")) return value;
+  const isText = typeof value === "string" && value.length <= TEXT_MAX_CHARS;
+  if (isText && !value.includes("\0") && value.isWellFormed()) return value;
   throw fault(`has in \`${name}\` what is no text of at most ${TEXT_MAX_CHARS} characters`);
 }
 

@@ -1,4 +1,5 @@
-// Reading what users wrote. Each function takes any text, and either has the answer or throws `invalid_build` with the file's name.
+// Reading what users wrote. Each function takes any text, and either has the answer or throws `invalid_build` with the file's name. The server reads what is
+// in a repository of anybody's in its one loop, so the time of each is bounded by the text's length times a constant.
 
 import { SkerryError } from "../../errors.ts";
 import type { ContextFiles } from "./build-plan.ts";
@@ -35,7 +36,8 @@ export function jsonObject(file: string, text: string): JsonObject {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    const where = error instanceof Error ? `: ${error.message.slice(0, 200)}` : "";
+    // It may quote any character of the file.
+    const where = error instanceof Error ? `: ${error.message.slice(0, 200).replaceAll(/[^ -~]/g, "?")}` : "";
     throw fileFault(file, `is no JSON${where}`);
   }
   if (!isObject(value)) throw fileFault(file, "holds no object");
@@ -76,12 +78,23 @@ export function tomlTables(text: string): ReadonlyMap<string, string> {
   const tables = new Map<string, string>();
   let table = "";
   for (const line of text.split("\n")) {
-    const header = /^\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}\s*(?:#.*)?$/.exec(line)?.[1];
+    const header = tomlHeader(line.trim());
     if (header === undefined) tables.set(table, `${tables.get(table) ?? ""}${line}\n`);
     else table = header.replaceAll(/["']/g, "");
     if (header !== undefined && !tables.has(table)) tables.set(table, "");
   }
   return tables;
+}
+
+/** The name between the brackets; undefined of a line that begins no table. */
+function tomlHeader(line: string): string | undefined {
+  const open = line.startsWith("[[") ? "[[" : "[";
+  const close = open.replaceAll("[", "]");
+  const end = line.indexOf(close);
+  if (!line.startsWith(open) || end < 0) return undefined;
+  const behind = line.slice(end + close.length).trimStart();
+  const name = line.slice(open.length, end).trim();
+  return name !== "" && (behind === "" || behind.startsWith("#")) ? name : undefined;
 }
 
 /** A command that ends up on one line of a plan, and in a shell: not empty, no NUL, of a bounded length. */

@@ -65,8 +65,10 @@ export function sealStep(): PlannedStep {
 
 /** Its first line, in at most 200 characters. */
 export function shownLine(text: string): string {
-  const [line = "", ...others] = text.trim().split(/\s*\n\s*/);
-  const isCut = line.length > NAME_MAX_CHARS - 2 || others.length > 0;
+  const whole = text.trim();
+  const [first = ""] = whole.split("\n", 1);
+  const line = first.trimEnd();
+  const isCut = line.length > NAME_MAX_CHARS - 2 || first.length < whole.length;
   return isCut ? `${line.slice(0, NAME_MAX_CHARS - 2)} …` : line;
 }
 
