@@ -199,6 +199,8 @@ test.each([
   '{"OCIv1":{"config":{"Env":"A=1"}}}',
   '{"OCIv1":{"config":{"Env":[1]}}}',
   '{"OCIv1":{"config":{"Env":["=1"]}}}',
+  // Half of a pair, which no database takes for text.
+  String.raw`{"OCIv1":{"config":{"Env":["A=\ud800"]}}}`,
   String.raw`{"OCIv1":{"config":{"Env":["A=\u0000"]}}}`,
   '{"OCIv1":{"config":{"User":"a; b"}}}',
   '{"OCIv1":{"config":{"WorkingDir":"srv"}}}',
