@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { PlannedStep } from "@skerry/contract/builds/plan/build-plan";
+import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/contract/builds/plan/builder-scripts";
 import { SECRETS_FOLDER } from "@skerry/contract/builds/plan/image-scripts";
 import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
@@ -245,4 +246,52 @@ whole?.("FROM a template's name in a Dockerfile is that template", async () => {
     await sh(sandbox, "cat /srv/answer; ls -d /usr/share/doc || python3 -c 'print(1)'; stat -c %a /tmp"),
   ).toBe("42\n1\n1777\n");
   await destroy(sandbox);
+});
+
+test("a repository is cloned in the builder, and its files are the context", async () => {
+  const build = await startBuild("bld_git", { on: { kind: "template", template: "base" }, disk_gib: 4 });
+  const server = [
+    "export HOME=/root; git init -q -b main /srv/source && cd /srv/source && mkdir web && echo of the repository >web/note",
+    "git add . && git -c user.name=a -c user.email=a@b commit -q -m one && git rev-parse HEAD",
+    "git clone -q --bare . /srv/served.git && touch /srv/served.git/git-daemon-export-ok",
+    "setsid git daemon --detach --listen=127.0.0.1 --base-path=/srv /srv >/dev/null 2>&1 </dev/null",
+    "for n in $(seq 100); do git ls-remote -q git://127.0.0.1/served.git >/dev/null 2>&1 && break; sleep 0.1; done",
+  ];
+  const commit = (await sh(build, server.join("\n"))).trim();
+  const plan = planBuild({
+    git: "git://127.0.0.1/served.git#main:web",
+    steps: [{ copy: { from: ".", to: "/srv/" } }],
+  });
+  await carryOut(build, plan.steps);
+  expect(await sh(build, `cat ${GIT_COMMIT_FILE}; tr '\\0' '\\n' <${GIT_FILES_FILE}; ls -a /context`)).toBe(
+    `${commit}\nnote\n.\n..\nnote\n`,
+  );
+  expect(await sh(build, "mount /dev/vdb /mnt && cat /mnt/srv/note && umount /mnt")).toBe(
+    "of the repository\n",
+  );
+  await destroy(build);
+});
+
+test("a snapshot's disk becomes an image, on which steps run and which boots when it is frozen", async () => {
+  const made = await start("sbx_kept", { template: "base" });
+  await sh(
+    made,
+    "echo kept >/srv/kept && rm -r /usr/share/doc && sync; (while true; do sleep 1; done) >/dev/null 2>&1 &",
+  );
+  const snapshot_id = newId("snapshot");
+  const order = { execution_id: made.executionId, snapshot_id };
+  expect(await host.call("POST", "/vms/sbx_kept/snapshots", order)).toMatchObject({ status: 200 });
+  await destroy(made);
+  const build = await startBuild("bld_snapshot", { on: { kind: "snapshot", snapshot_id }, disk_gib: 4 });
+  expect(await host.call("DELETE", `/snapshots/${snapshot_id}`)).toMatchObject({ status: 204 });
+  await carryOut(build, planBuild({ steps: [{ run: "cat /srv/kept >/srv/again" }] }).steps);
+  const image = await seal(build);
+  expect(image.layers).toHaveLength(4);
+  await destroy(build);
+  const template = await makeTemplate({ image, env: {}, user: null, workdir: null });
+  const again = await start("sbx_again", { template });
+  expect(await sh(again, "cat /srv/kept /srv/again && test ! -e /usr/share/doc && echo gone")).toBe(
+    "kept\nkept\ngone\n",
+  );
+  await destroy(again);
 });

@@ -262,6 +262,19 @@ test("without a name nothing is built", async () => {
   ]);
 });
 
+test("a snapshot alone is a template, and no folder is read for it", async () => {
+  const steps = [{ kind: "seal", name: "clean up", status: "done", exit_code: 0 }];
+  await using server = await buildServer({ status: "ready", steps, error: null });
+  await using shell = await Shell.forServer(server);
+  const from = "snp_01jd0000000000000000000000";
+  expect((await shell.run("template", "build", "--from", from, "--name", "kept")).code).toBe(0);
+  expect(JSON.parse(server.received[0]?.body.toString() ?? "")).toEqual({ name: "kept", from });
+  // With a folder it is what its steps stand on.
+  expect((await shell.run("template", "build", ".", "--from", from, "--name", "kept")).stderr).toContain(
+    "app_not_detected",
+  );
+});
+
 test("a repository is named, and nothing of it is read here", async () => {
   const steps = [{ kind: "git", name: "clone", status: "done", exit_code: 0 }];
   const error = {

@@ -65,6 +65,11 @@ const TargetOrigin = Type.Union([
   Type.Object({ kind: Type.Literal("template"), template: Type.String({ maxLength: 100 }) }, closed),
   /** Of a template or a step that was built before. All its layers are on this host, or the answer is `layer_missing`. */
   Type.Object({ kind: Type.Literal("image"), image: DiskImage }, closed),
+  /** The disk of a snapshot that is on this host, as it was saved: what its guest had in memory alone is not there. */
+  Type.Object(
+    { kind: Type.Literal("snapshot"), snapshot_id: Type.String({ pattern: idPattern("snapshot") }) },
+    closed,
+  ),
   /** Nothing, not even a file system. */
   Type.Object({ kind: Type.Literal("empty") }, closed),
 ]);

@@ -61,13 +61,14 @@ async function versionAskedFor(
   context: Context,
   { caller, params }: Omit<Asked, "id">,
 ): Promise<Version | undefined> {
-  const { plan, own, request } = params;
+  const { plan, own, snapshot, request } = params;
   if (!usesCache(context, request)) return undefined;
   await context.hostCapacity.refresh();
   const { hosts } = context.hostCapacity;
-  const begins = own === undefined ? builtIn(hosts, params.placeAt) : [{ id: own.id }];
+  const only = snapshot ?? own;
+  const begins = only === undefined ? builtIn(hosts, params.placeAt) : [{ id: only.id }];
   const keys = begins.map((template) => {
-    const steps = keysOf(plan.steps, parentKey(plan, { template, own }), request.context_digests);
+    const steps = keysOf(plan.steps, parentKey(params, { template, own }), request.context_digests);
     return wholeKey(steps, { config: params.config, sizes: request.sizes });
   });
   return findVersion(

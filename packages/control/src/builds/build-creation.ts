@@ -1,13 +1,13 @@
 // POST /v1/templates: the row of a build, the room that its microVM takes, and the steps that it will take. The service `builder` does the rest.
 
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
-import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
 import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
 import { BUILDER_DISK_GIB } from "@skerry/contract/templates/template-name";
 import { readSize } from "../values/sizes.ts";
 import { newId } from "@skerry/contract/ids";
 import { checkBuildQuota } from "../capacity/build-quota.ts";
 import { reserve, type Found } from "../capacity/reservation.ts";
+import { holdSnapshotOn } from "../snapshots/snapshot-room.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
@@ -71,13 +71,17 @@ async function createBuild(
     orgId: caller.orgId,
     template: params.placeAt,
     size: params.size,
-    quotas: (template: Found["template"]) => ({ disk_gib: diskGibOf(params.plan, template) }),
+    quotas: (template: Found["template"]) => ({ disk_gib: diskGibOf(params, template) }),
+    ...(params.snapshot === undefined ? {} : { on: params.snapshot.host_id }),
   };
   const { row: build } = await reserve(context, placement, async (transaction, found) => {
     await checkBuildQuota(context, transaction, {
       orgId: caller.orgId,
       frozen: (params.request.sizes ?? []).map(readSize),
     });
+    const { snapshot } = params;
+    if (snapshot !== undefined && !(await holdSnapshotOn(transaction, snapshot.id, found.host.id)))
+      throw snapshotGone(snapshot.id);
     const row = await writeBuild(
       transaction,
       await buildOn(context, transaction, { id, orgId: caller.orgId, params, found }),
@@ -92,8 +96,19 @@ async function createBuild(
 }
 
 /** What its microVM may take of a disk: its own, with the context and what it unpacks, and the one that it builds on. */
-function diskGibOf(plan: BuildPlan, template: Found["template"]): number {
-  return BUILDER_DISK_GIB + (plan.on === null ? EMPTY_DISK_GIB : template.disk_gib);
+function diskGibOf({ plan, snapshot }: BuildParams, template: Found["template"]): number {
+  return BUILDER_DISK_GIB + (snapshot?.disk_gib ?? (plan.on === null ? EMPTY_DISK_GIB : template.disk_gib));
+}
+
+function snapshotGone(id: string): SkerryError {
+  return new SkerryError(
+    "unknown_snapshot",
+    `The snapshot ${id} was deleted, or went to another host, meanwhile.`,
+    {
+      remediation: "Try again where it is still there: `GET /v1/snapshots` lists those of the organization.",
+      context: { field: "from" },
+    },
+  );
 }
 
 interface Placed {
@@ -111,14 +126,14 @@ async function buildOn(
 ): Promise<WrittenBuild> {
   const { plan, request, egress } = params;
   const hostId = found.host.id;
-  const parent = parentKey(plan, found);
+  const parent = parentKey(params, found);
   const keys = keysOf(plan.steps, parent, request.context_digests);
   const asked = usesCache(context, request) ? keys.filter((key) => key !== null) : [];
   const cached = longestPrefix(keys, await takeCached(transaction, { orgId, hostId, keys: asked }));
   return {
     ...{ id, orgId, params, hostId, parent, keys, cached, isCarriedOut: true },
     egress: egress(found.egress),
-    origin: targetOf(plan, found),
-    diskGib: diskGibOf(plan, found.template),
+    origin: targetOf(params, found),
+    diskGib: diskGibOf(params, found.template),
   };
 }

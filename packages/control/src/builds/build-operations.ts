@@ -24,6 +24,7 @@ const creationErrors = [
   "template_not_ready",
   "timeout_too_long",
   "unknown_size",
+  "unknown_snapshot",
   "unknown_template",
 ] as const;
 

@@ -5,6 +5,7 @@ import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
 import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
 import type { VmBuild } from "@skerry/contract/host-api/templates";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { DEFAULT_TAG } from "@skerry/contract/templates/template-name";
@@ -14,6 +15,7 @@ import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { Found } from "../capacity/reservation.ts";
 import { defaultBuildEgress } from "./build-egress.ts";
 import { checkTemplateName, findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
+import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { readDurationWithin } from "../values/durations.ts";
@@ -41,17 +43,19 @@ export interface BuildParams {
   readonly egress: EgressParams;
   /** The template whose host is needed. */
   readonly placeAt: string;
-  /** That template, where it is the organization's own. */
+  /** That template, where it is the organization's own; of a snapshot the one that its sandbox was made of. */
   readonly own: OwnTemplateRow | undefined;
+  /** What it stands on; its files are on one host. */
+  readonly snapshot: SnapshotRow | undefined;
 }
 
 /** Throws for what can be told before anything is built. */
 export async function readBuildParams(
   context: Context,
-  { orgId }: Caller,
+  caller: Caller,
   request: BuildRequest,
 ): Promise<BuildParams> {
-  const own = request.from === undefined ? undefined : await findOwnTemplate(context.db, orgId, request.from);
+  const { snapshot, own } = await originOf(context, caller, request.from);
   const plan = planBuild(request, own && inheritedOf(own.config));
   checkContext(request);
   checkEnv(plan.config.env);
@@ -71,13 +75,41 @@ export async function readBuildParams(
         ? null
         : readDurationWithin("step_timeout", request.step_timeout, TIMEOUT_BOUNDS),
     egress: readEgressParams(request.egress ?? defaultBuildEgress(context)),
-    placeAt: plan.on?.template ?? ANYWHERE,
+    placeAt: placeOf(plan, snapshot),
+    snapshot,
     own,
   };
 }
 
+/** What `from` names, where that is the organization's own. Of a snapshot it is its template that says what holds in its VMs. */
+async function originOf(
+  context: Context,
+  caller: Caller,
+  from: string | undefined,
+): Promise<{
+  readonly snapshot: SnapshotRow | undefined;
+  readonly own: OwnTemplateRow | undefined;
+}> {
+  if (from === undefined) return { snapshot: undefined, own: undefined };
+  const snapshot = isId("snapshot", from)
+    ? await usableSnapshot(context, caller, { asked: from })
+    : undefined;
+  const own = await findOwnTemplate(context.db, caller.orgId, snapshot?.template ?? from);
+  return { snapshot, own };
+}
+
+/** A snapshot's host is said beside it. */
+function placeOf(plan: BuildPlan, snapshot: SnapshotRow | undefined): string {
+  return snapshot === undefined ? (plan.on?.template ?? ANYWHERE) : ANYWHERE;
+}
+
 /** What the steps stand on, as the host that was found has it. */
-export function targetOf(plan: BuildPlan, { template, own }: Pick<Found, "template" | "own">): VmBuild {
+export function targetOf(
+  { plan, snapshot }: Pick<BuildParams, "plan" | "snapshot">,
+  { template, own }: Pick<Found, "template" | "own">,
+): VmBuild {
+  if (snapshot !== undefined)
+    return { on: { kind: "snapshot", snapshot_id: snapshot.id }, disk_gib: snapshot.disk_gib };
   if (plan.on === null) return { on: { kind: "empty" }, disk_gib: EMPTY_DISK_GIB };
   if (own !== undefined) return { on: { kind: "image", image: own.image }, disk_gib: own.disk_gib };
   return { on: { kind: "template", template: template.name }, disk_gib: template.disk_gib };

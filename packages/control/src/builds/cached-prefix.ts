@@ -1,7 +1,6 @@
 // How much of a build its cache has: what its steps are known by, and the last of them whose result is there.
 
 import type { BuildRequest } from "@skerry/contract/builds/build";
-import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
 import {
   stepKeys,
   templateKey,
@@ -13,6 +12,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { OwnTemplateRow } from "../templates/own-templates.ts";
+import type { BuildParams } from "./build-params.ts";
 
 /** Whether a build looks into the cache, and into versions that were made of the same. */
 export function usesCache(
@@ -24,12 +24,14 @@ export function usesCache(
 
 /** What the steps of a plan begin on, by content. A built-in template's id is that of its description. */
 export function parentKey(
-  { on }: Pick<BuildPlan, "on">,
+  { plan: { on }, snapshot }: Pick<BuildParams, "plan" | "snapshot">,
   {
     template,
     own,
   }: { readonly template: Pick<BuiltInTemplate, "id">; readonly own: OwnTemplateRow | undefined },
 ): string {
+  // What it holds never changes, and its id is given once.
+  if (snapshot !== undefined) return snapshot.id;
   if (on === null) return "empty";
   if (own === undefined) return template.id;
   return [own.disk_gib, ...own.image.layers.map(({ digest }) => digest)].join(" ");

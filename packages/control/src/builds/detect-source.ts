@@ -53,10 +53,13 @@ export async function afterClone(
   checkEnv(plan.config.env);
   const start = startOf(wanted.start);
   const { env, user, workdir } = plan.config;
-  const target = targetOf(plan, {
-    own: undefined,
-    template: await templateOn(context, row, plan.on?.template),
-  });
+  const target = targetOf(
+    { plan, snapshot: undefined },
+    {
+      own: undefined,
+      template: await templateOn(context, row, plan.on?.template),
+    },
+  );
   await client.destroyVm(vm, stop);
   await context.db.transaction().execute(async (transaction) => {
     const config = { env, user, workdir, ...(start !== undefined && { start }) };

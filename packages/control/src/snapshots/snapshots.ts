@@ -83,15 +83,15 @@ export async function findSnapshots(
 }
 
 /** One that a request names in its body, to start from. Throws `unknown_snapshot` where it cannot be, and `snapshot_incompatible` where it is
- *  not of such a VM. */
+ *  not of such a VM; without `of` one of any will do. */
 export async function usableSnapshot(
   context: Context,
   caller: Caller,
-  { asked, of }: { readonly asked: string; readonly of: SnapshotOf },
+  { asked, of }: { readonly asked: string; readonly of?: SnapshotOf },
 ): Promise<SnapshotRow> {
   const usable = shownTo(caller, ["write"]);
   const row = isSane(asked) ? await findSnapshot(context.db, usable, asked) : undefined;
-  if (row !== undefined && nounOf(row) !== of) throw ofOther(asked, nounOf(row));
+  if (row !== undefined && of !== undefined && nounOf(row) !== of) throw ofOther(asked, nounOf(row));
   if (row?.status === "ready") return row;
   const why =
     row === undefined

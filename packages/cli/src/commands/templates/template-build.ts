@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildPlan, ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import { isId } from "@skerry/contract/ids";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { readGitSource } from "@skerry/contract/builds/plan/git-source";
@@ -39,12 +40,15 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
   const build = templates
     .command("build")
     .description("Build a folder: what it is is detected, and what is built is a template.")
-    .argument("[dir]", "the folder", ".")
+    .argument("[dir]", "the folder (default: this one; none where --from is a snapshot)")
     .option("--name <name>", "of the template")
     .option("--tag <tag>", "of this version (default: latest alone)")
     .option("--plan", "print what would run, and run nothing; no server is asked")
     .option("--git <url>", "clone this repository in the build instead: URL[#REF[:FOLDER]]")
-    .option("--from <template>", "the template to stand on, or that FROM of this name in a Dockerfile means")
+    .option(
+      "--from <template>",
+      "the template or snapshot to stand on, or that FROM of this name in a Dockerfile means",
+    )
     .option("--no-cache", "carry out every step, also where its result is cached")
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")
     .option("--target <stage>", "the Dockerfile's stage to build")
@@ -59,8 +63,10 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--timeout <duration>", "of the build (default: 30m)")
     .option("--step-timeout <duration>", "of each step (default: as long as the build has)")
     .option("--json", "print JSON")
-    .action(async (dir: string, flags: BuildFlags, self: Command) => {
+    .action(async (named: string | undefined, flags: BuildFlags, self: Command) => {
+      const dir = named ?? ".";
       if (flags.git !== undefined) return buildRepository(cli, self, { dir, git: flags.git, flags });
+      if (named === undefined && isSnapshotAlone(flags)) return buildSnapshot(cli, self, flags);
       const context = await readContext(dir);
       const found = appOf(context, flags);
       if (flags.plan === true) return tellPlan(cli, found, flags.json === true);
@@ -72,9 +78,24 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     "skerry template build --name web --tag 42",
     "skerry template build --name web --step-timeout 5m --egress-allow-domain '*.example.com'",
     "skerry template build web --plan --dockerfile deploy/Dockerfile",
+    "skerry template build --from snp_01jd0000000000000000000000 --name kept",
     "skerry template build --git https://git.example.com/shop.git#v1.2:web --name shop",
     "skerry template build --plan --json | jq -r '.steps[].shown'",
   );
+}
+
+/** Nothing is laid over it. */
+function isSnapshotAlone({ from, dockerfile, target, buildArg }: BuildFlags): boolean {
+  const isDockerfile = dockerfile !== undefined || target !== undefined || buildArg !== undefined;
+  return from !== undefined && isId("snapshot", from) && !isDockerfile;
+}
+
+async function buildSnapshot(cli: Cli, self: Command, flags: BuildFlags): Promise<void> {
+  const { from, env, plan, json } = flags;
+  const request = given({ from, env });
+  const found = { request, processes: [], why: ["The disk of the snapshot becomes the template."] };
+  if (plan === true) return tellPlan(cli, found, json === true);
+  await runBuild(cli, self, { found, flags });
 }
 
 interface RepositoryBuild {
