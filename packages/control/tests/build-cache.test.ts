@@ -8,6 +8,8 @@ import type { CacheEntryList, ClearedCache } from "@skerry/contract/builds/build
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";
 import { buildCacheCleanup } from "../src/builds/build-cache-cleanup.ts";
+import { builder } from "../src/builds/builder.ts";
+import { keepWithinBudgets } from "../src/builds/cache-store.ts";
 import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
 import { contextDigests } from "./support/fake-commands.ts";
 import { Members } from "./support/members.ts";
@@ -43,6 +45,8 @@ async function cached(): Promise<CacheEntryList["items"]> {
 
 const hits = ({ steps }: Build) => steps.map(({ cache_hit }) => cache_hit);
 const digest = (digit: string) => digit.repeat(64);
+/** So many layers. */
+const gib = (layers: number) => (layers * LAYER_BYTES) / 1024 ** 3;
 const app = [{ run: "install" }, { copy: { from: ".", to: "/app" } }, { run: "compile" }];
 
 /** The commands that ran since the last call. */
@@ -275,7 +279,6 @@ test("what was used longest ago gives way where there is no room", async () => {
   const build = (name: string) => builtTemplate(world, { name, steps: [{ run: name }] });
   for (const name of ["a", "b", "c"]) await build(name);
   await builtTemplate(world, { steps: [{ run: "a" }, { run: "d" }] });
-  const gib = (layers: number) => (layers * LAYER_BYTES) / 1024 ** 3;
   await cleanUp({ buildCacheGib: gib(3.5) });
   expect((await cached()).map(({ name }) => name)).toEqual(["d", "c", "a"]);
   await cleanUp({ buildCacheHostGib: gib(2.5) });
@@ -286,6 +289,73 @@ test("what was used longest ago gives way where there is no room", async () => {
   expect(await cached()).toEqual([]);
   templates.failures.clear();
   expect(await cleanUp()).toMatchObject({ examined: 2, changed: 2 });
+});
+
+test("an entry counts with all that it keeps on its host, also what was cached by others before", async () => {
+  await builtTemplate(world, { steps: [{ run: "large" }, { run: "one" }] });
+  const [one, large] = await cached();
+  // What `large` has left is large, and its own entry is gone.
+  await sql`
+    update build_cache set image = jsonb_set(image, '{layers,1,bytes}', ${String(20 * LAYER_BYTES)}::jsonb)`.execute(
+    world.db,
+  );
+  await sql`update build_cache set bytes = ${20 * LAYER_BYTES} where id = ${large?.id}`.execute(world.db);
+  await cleanUp({ buildCacheGib: gib(21) });
+  expect(await cached()).toHaveLength(2);
+  await sql`update build_cache set last_used_at = now() - interval '8 days' where id = ${large?.id}`.execute(
+    world.db,
+  );
+  await cleanUp({ buildCacheGib: gib(21) });
+  expect((await cached()).map(({ id }) => id)).toEqual([one?.id]);
+  await cleanUp({ buildCacheGib: gib(20.5), buildCacheHostGib: gib(100) });
+  expect(await cached()).toEqual([]);
+});
+
+test("one host's copy of a layer counts beside another one's, and what two entries of a host share counts once", async () => {
+  await builtTemplate(world, { steps: [{ run: "install" }, { run: "one" }] });
+  await builtTemplate(world, { steps: [{ run: "install" }, { run: "two" }] });
+  await cleanUp({ buildCacheGib: gib(3), buildCacheHostGib: gib(3) });
+  expect(await cached()).toHaveLength(3);
+  await sql`
+    insert into hosts select (jsonb_populate_record(hosts, '{"id": "host_other", "name": "other", "address": "unix:/nowhere"}')).* from hosts`.execute(
+    world.db,
+  );
+  await sql`update build_cache set host_id = 'host_other' where name = 'two'`.execute(world.db);
+  // `two` stands on a copy of what `install` has left, and `one` would be too much.
+  await keepWithinBudgets(world.db, { buildCacheGib: gib(3), buildCacheHostGib: gib(3) });
+  expect((await cached()).map(({ name }) => name)).toEqual(["two", "install"]);
+  await sql`delete from build_cache`.execute(world.db);
+  await sql`delete from hosts where id = 'host_other'`.execute(world.db);
+});
+
+test("a step that is kept makes room at once, and is not kept where it cannot have enough", async () => {
+  const limits = { ...world.context.limits, buildCacheGib: gib(2) };
+  const activate = async () =>
+    builder({ ...world.context, limits }, 1_000).activate(new AbortController().signal);
+  await newBuild(world, { name: "a", steps: [{ run: "a" }, { run: "b" }] });
+  await activate();
+  expect((await cached()).map(({ name }) => name)).toEqual(["b", "a"]);
+  world.rung.length = 0;
+  await newBuild(world, { name: "c", steps: [{ run: "c" }] });
+  await activate();
+  // `b` stands on `a`: with `c` the two of them have no room.
+  expect((await cached()).map(({ name }) => name)).toEqual(["c"]);
+  expect(world.rung).toContain("build-cache-cleanup");
+  // What a build begins on stays, so there is too little room for what is new.
+  limits.buildCacheGib = gib(1.5);
+  const held = await newBuild(world, {
+    context: true,
+    steps: [{ run: "c" }, { copy: { from: "a", to: "/a" } }],
+  });
+  expect(hits(held)[0]).toBe(true);
+  const { id } = await newBuild(world, { name: "d", steps: [{ run: "d" }] });
+  await activate();
+  const { body } = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+  expect(body.lines.map(({ text }) => text)).toContain(
+    "This step is not cached: The build cache has no room for it and all that it stands on.",
+  );
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+  expect(await cached()).toMatchObject([{ name: "c", in_use: true }]);
 });
 
 test("entries whose layers a host has lost are forgotten", async () => {

@@ -8,15 +8,14 @@ import {
   cachedOnHost,
   cachedToDelete,
   dropCached,
-  evictBeyond,
   evictUnused,
   forgetCached,
   hostsOfCache,
+  keepWithinBudgets,
 } from "./cache-store.ts";
 
 const UNUSED_DAYS = 7;
 const BATCH = 64;
-const GIB = 1024 ** 3;
 
 export function buildCacheCleanup(context: Context, everyMs: number): BackgroundService {
   return {
@@ -26,8 +25,7 @@ export function buildCacheCleanup(context: Context, everyMs: number): Background
       const { db, limits } = context;
       await dropLost(context, stop);
       await evictUnused(db, UNUSED_DAYS);
-      await evictBeyond(db, "org_id", limits.buildCacheGib * GIB);
-      await evictBeyond(db, "host_id", limits.buildCacheHostGib * GIB);
+      await keepWithinBudgets(db, limits);
       return removeEvicted(context, stop);
     },
   };

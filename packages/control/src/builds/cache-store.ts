@@ -3,6 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
+import type { InstallationLimits } from "../context.ts";
 import type { Queries, Tables } from "../db/database.ts";
 
 export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
@@ -11,6 +12,7 @@ export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
   readonly in_use: boolean;
 };
 
+const GIB = 1024 ** 3;
 /** A build that died while its host wrote a layer left such a row behind. No build lasts longer. */
 const WRITTEN_WITHIN = sql`interval '3 hours'`;
 
@@ -44,6 +46,12 @@ export async function beginCached(
     .insertInto("build_cache")
     .values({ ...row, status: "writing" })
     .execute();
+}
+
+/** Whether builds find it. */
+export async function isCached(db: Queries, id: string): Promise<boolean> {
+  const { rows } = await sql`select from build_cache where id = ${id} and status = 'ready'`.execute(db);
+  return rows.length > 0;
 }
 
 /** From now on it is found, in the place of an older one with its key. */
@@ -91,19 +99,46 @@ export async function evictUnused(db: Queries, days: number): Promise<CacheTotal
   return evicted(db, sql`last_used_at < now() - ${days} * interval '1 day'`);
 }
 
-/** What was used last stays, as much as there is room for. */
-export async function evictBeyond(
+/** Of this organization and this host alone, or of all. Returns how many have given way. */
+export async function keepWithinBudgets(
+  db: Queries,
+  { buildCacheGib, buildCacheHostGib }: Pick<InstallationLimits, "buildCacheGib" | "buildCacheHostGib">,
+  owners: Partial<Pick<CacheRow, "org_id" | "host_id">> = {},
+): Promise<number> {
+  const ofOrganization = await evictBeyond(db, "org_id", { gib: buildCacheGib, owner: owners.org_id });
+  const onHost = await evictBeyond(db, "host_id", { gib: buildCacheHostGib, owner: owners.host_id });
+  return ofOrganization.entries + onHost.entries;
+}
+
+/**
+ * What builds begin on stays, and then what was used last, as much as there is room for. An entry keeps all layers of its image on its host, also
+ * those whose own entries are gone: each layer counts once on each host, with the first of the entries to stay that stands on it. The lowest one is
+ * a built-in template's, or empty, and does not count.
+ */
+async function evictBeyond(
   db: Queries,
   of: "org_id" | "host_id",
-  budgetBytes: number,
+  { gib, owner }: { readonly gib: number; readonly owner: string | undefined },
 ): Promise<CacheTotal> {
+  const isOwners = owner === undefined ? sql`true` : sql`${sql.ref(of)} = ${owner}`;
   return evicted(
     db,
     sql`id in (
+      with entries as (
+        select id, host_id, image, ${sql.ref(of)} as owner, row_number() over (order by ${inUse} desc, last_used_at desc, id desc) as place
+        from build_cache where status = 'ready' and ${isOwners}
+      ), layers as (
+        select distinct on (owner, host_id, layer ->> 'digest') id, (layer ->> 'bytes')::bigint as bytes
+        from entries, jsonb_array_elements(image -> 'layers') with ordinality as found (layer, height)
+        where height > 1
+        order by owner, host_id, layer ->> 'digest', place
+      ), carried as (
+        select id, sum(bytes) as bytes from layers group by id
+      )
       select id from (
-        select id, sum(bytes) over (partition by ${sql.ref(of)} order by last_used_at desc, id desc) as upto
-        from build_cache where status = 'ready'
-      ) kept where upto > ${budgetBytes}
+        select id, sum(coalesce(carried.bytes, 0)) over (partition by owner order by place) as upto
+        from entries left join carried using (id)
+      ) kept where upto > ${gib * GIB}
     )`,
   );
 }

@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { appendLines } from "./build-log-store.ts";
 import { stepsOf, type BuildRow, type StepRow } from "./build-store.ts";
-import { beginCached, finishCached } from "./cache-store.ts";
+import { beginCached, finishCached, isCached, keepWithinBudgets } from "./cache-store.ts";
 import { noteStepBytes } from "./step-store.ts";
 
 /** Layers of an image that a build may make of its own: each costs every read of its disk a look. The last one is what the build seals in the end. */
@@ -43,6 +43,7 @@ export async function keepStep(
     const bytes = ownBytes(image);
     await finishCached(db, { id, image, bytes });
     await noteStepBytes(db, step, bytes);
+    await makeRoom(context, { ...row, id });
     return true;
   } catch (error) {
     if (!(error instanceof SkerryError) || stop.aborted || error.code === "host_unavailable") throw error;
@@ -51,6 +52,16 @@ export async function keepStep(
     await appendLines(db, { buildId: row.id, step: step.index, texts });
     return false;
   }
+}
+
+/** What is new is never what takes an organization or a host beyond its budget: others give way at once, or it does. Throws `no_capacity`. */
+async function makeRoom(
+  { db, limits, wake }: Context,
+  { id, org_id, host_id }: Pick<BuildRow, "id" | "org_id" | "host_id">,
+): Promise<void> {
+  if ((await keepWithinBudgets(db, limits, { org_id, host_id })) > 0) wake("build-cache-cleanup");
+  if (!(await isCached(db, id)))
+    throw new SkerryError("no_capacity", "The build cache has no room for it and all that it stands on.");
 }
 
 /** Whether the image would have too many layers, with this one and the last. */

@@ -85,7 +85,8 @@ export class FakeTemplates {
     if (vm.execution_id !== execution_id) throw new SkerryError("stale_execution", "another incarnation");
     const { build } = vm.spec;
     if (build === undefined) throw new SkerryError("bad_request", "it builds nothing");
-    const below = build.on.kind === "image" ? build.on.image.layers : [];
+    const below = build.on.kind === "image" ? build.on.image.layers : [lowest(build.on.kind)];
+    for (const layer of below) this.layers.add(layer.digest);
     const seals = this.#seals.get(execution_id) ?? [];
     const digest = createHash("sha256").update(seal_id).digest("hex");
     this.layers.add(digest);
@@ -138,4 +139,10 @@ export class FakeTemplates {
     this.kept.delete(id);
     response.writeHead(204).end();
   }
+}
+
+/** The file of a built-in template, or an empty disk. No seal has made it. */
+function lowest(kind: "template" | "empty"): DiskLayer {
+  const digest = createHash("sha256").update(kind).digest("hex");
+  return { digest, bytes: kind === "template" ? 500_000_000 : 0 };
 }
