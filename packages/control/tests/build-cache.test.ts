@@ -158,6 +158,23 @@ test("the digests of a context choose what is skipped, and are compared with wha
   expect((await begin({ context_digests: { ".": digest("c") } })).status).toBe("queued");
 });
 
+test("digests of paths that no step reads are refused, and nothing of them is kept", async () => {
+  const paths = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(4_095, "x"));
+  const unread = Object.fromEntries(paths.map((path) => [path, digest("a")]));
+  for (const [steps, context_digests] of [
+    [app, { ".": digest("a"), "not-copied": digest("b") }],
+    [app, unread],
+    [[{ run: "make" }], { ".": digest("a") }],
+  ]) {
+    const body = { name: "web", size: "shared-cpu-1x", context: true, steps, context_digests };
+    const refused = await world.call("POST", "/v1/templates", { body });
+    expect(refused.status).toBe(400);
+    expect(refused.body).toMatchObject({ code: "bad_request", context: { field: "context_digests" } });
+  }
+  const { rows } = await sql`select from builds`.execute(world.db);
+  expect(rows).toHaveLength(0);
+});
+
 test("another organization finds nothing of it, and does not see it", async () => {
   await builtTemplate(world);
   ran();

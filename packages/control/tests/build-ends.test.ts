@@ -144,3 +144,26 @@ test("builds that ended long ago are forgotten, however many, and no more than a
   expect(await sweepBuilds(world.db, 9)).toBe(9);
   expect(await sweepBuilds(world.db, 9)).toBe(1);
 });
+
+test("of the builds of an organization that ended the last 2,000 are kept, and of another one all of its own", async () => {
+  const { id } = await newBuild(world);
+  await world.call("POST", `/v1/builds/${id}/cancel`);
+  await activateBuilder(world);
+  const { id: other } = await new Members(world).newOrganization();
+  const copy = (org: string, prefix: string, count: number) =>
+    sql`
+    insert into builds select (jsonb_populate_record(b, jsonb_build_object(
+      'id', ${prefix} || n, 'org_id', ${org}::text, 'finished_at', now() - n * interval '1 minute'))).*
+    from builds b, generate_series(1, ${count}::integer) n where b.id = ${id}`.execute(world.db);
+  await copy(world.orgId, "bld_own", 2_009);
+  await copy(other, "bld_other", 100);
+  await sql`update builds set execution_id = 'still', org_id = ${other} where id = ${id}`.execute(world.db);
+  expect(await sweepBuilds(world.db, 5)).toBe(5);
+  expect(await sweepBuilds(world.db, 1_000)).toBe(4);
+  expect(await sweepBuilds(world.db, 1_000)).toBe(0);
+  const { rows } = await sql<{ count: number; oldest: boolean }>`
+    select count(*)::integer as count, bool_or(id = 'bld_own2000') as oldest from builds where org_id = ${world.orgId}`.execute(
+    world.db,
+  );
+  expect(rows).toEqual([{ count: 2_000, oldest: true }]);
+});

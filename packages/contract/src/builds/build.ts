@@ -156,7 +156,7 @@ export const BuildRequest = named(
         {
           maxProperties: BUILD_STEPS_MAX,
           description:
-            "What the context will hold, by the paths that `copy` names, `.` for all of it: with it the build begins behind the steps whose results are cached. docs/templates.md says how a digest is made.",
+            "What the context will hold, by the paths that `copy` names, `.` for all of it, and no others: with it the build begins behind the steps whose results are cached. docs/templates.md says how a digest is made.",
         },
       ),
     ),

@@ -50,7 +50,8 @@ export const buildOperations = {
     path: "/v1/builds",
     tag: "templates",
     summary: "List builds",
-    description: "Newest first. Those that ended 30 days ago are forgotten.",
+    description:
+      "Newest first. Those that ended 30 days ago are forgotten, and before that those beyond the last 2,000 that ended.",
     query: BuildListQuery,
     answers: { 200: BuildList },
     access: read,

@@ -27,6 +27,8 @@ const TIMEOUT_BOUNDS = { minMs: 1_000, maxMs: 2 * 3_600_000 };
 const SIZE_DEFAULT = "shared-cpu-4x";
 /** What `start` may take until it is ready. */
 const READY_WITHIN_MS = 300_000;
+/** In an error. */
+const NAMED_PATHS_MAX = 5;
 /** Where nothing is built upon, any host will do that has this template, which all have. */
 const ANYWHERE = "base";
 
@@ -58,6 +60,7 @@ export async function readBuildParams(
   const { snapshot, own } = await originOf(context, caller, request.from);
   const plan = planBuild(request, own && inheritedOf(own.config));
   checkContext(request);
+  checkDigests(request, plan);
   checkEnv(plan.config.env);
   const { env, user, workdir } = plan.config;
   const start = startOf(request.start);
@@ -159,6 +162,23 @@ function checkContext({ steps = [], dockerfile, context, git }: BuildRequest): v
       context: { field: "context" },
     },
   );
+}
+
+/** The request is kept, so it tells nothing that no step asks for. */
+function checkDigests({ context_digests = {} }: BuildRequest, { steps }: BuildPlan): void {
+  const inputs = new Set(steps.flatMap((step) => step.inputs));
+  const path = Object.keys(context_digests).find((each) => !inputs.has(each));
+  if (path === undefined) return;
+  throw new SkerryError("bad_request", '"context_digests" has a path that no step reads.', {
+    remediation:
+      inputs.size === 0
+        ? "Leave it out."
+        : `The steps read ${[...inputs]
+            .slice(0, NAMED_PATHS_MAX)
+            .map((input) => JSON.stringify(input))
+            .join(", ")}${inputs.size > NAMED_PATHS_MAX ? " and others" : ""}.`,
+    context: { field: "context_digests", path },
+  });
 }
 
 /** As hosts take it. Throws where the condition is none, or is several. */

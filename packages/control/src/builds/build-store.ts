@@ -27,6 +27,8 @@ export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "byte
 
 /** How many are forgotten in one statement: each has up to 84,000 lines of log. */
 const SWEPT_AT_ONCE = 8;
+/** Of an organization. Those that are answered at once take no room that a quota counts, and each keeps what it was asked for. */
+const ENDED_MAX = 2_000;
 /** Longest pause between two attempts at a step of a build, in seconds. */
 const RETRY_MAX_S = 15;
 
@@ -265,24 +267,23 @@ export async function buildVmFacts(db: Queries, ids: readonly string[]): Promise
   return rows;
 }
 
-/** What ended so long ago is forgotten, with its log. Returns how many, at most `limit`. */
+/** What ended so long ago is forgotten, with its log, and what an organization has beyond so many. Returns how many, at most `limit`. */
 export async function sweepBuilds(db: Queries, limit: number): Promise<number> {
-  let swept = 0;
-  while (swept < limit) {
-    const some = Math.min(SWEPT_AT_ONCE, limit - swept);
-    const gone = await sweepSome(db, some);
-    swept += gone;
-    if (gone < some) break;
-  }
-  return swept;
+  const ids = await forgettableBuilds(db, limit);
+  for (let from = 0; from < ids.length; from += SWEPT_AT_ONCE)
+    await sql`delete from builds where id = any(${ids.slice(from, from + SWEPT_AT_ONCE)}::text[])`.execute(
+      db,
+    );
+  return ids.length;
 }
 
-async function sweepSome(db: Queries, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from builds where id in (
-      select id from builds
-      where finished_at < now() - interval '30 days' and execution_id is null
-      limit ${limit}
-    )`.execute(db);
-  return Number(numAffectedRows ?? 0);
+async function forgettableBuilds(db: Queries, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from (
+      select id, finished_at, row_number() over (partition by org_id order by finished_at desc, id desc) as place
+      from builds where finished_at is not null and execution_id is null
+    ) ended
+    where finished_at < now() - interval '30 days' or place > ${ENDED_MAX}
+    order by finished_at limit ${limit}`.execute(db);
+  return rows.map(({ id }) => id);
 }

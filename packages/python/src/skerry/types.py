@@ -997,8 +997,8 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     git: str
     #: The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.
     context: bool
-    #: What the context will hold, by the paths that `copy` names, `.` for all of it: with it the build begins behind
-    #: the steps whose results are cached. docs/templates.md says how a digest is made.
+    #: What the context will hold, by the paths that `copy` names, `.` for all of it, and no others: with it the build
+    #: begins behind the steps whose results are cached. docs/templates.md says how a digest is made.
     context_digests: Dict[str, str]
     #: Carry out every step, also where its result is cached. Default: false.
     no_cache: bool
