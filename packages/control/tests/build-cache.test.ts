@@ -402,3 +402,21 @@ test("an organization clears its cache, and what waits for a build stays", async
   await untilBuild(world, waiting.id, "queued");
   await eventually(async () => (await cleanUp()).failed === 0, "hosts have removed it");
 });
+
+test("what an organization had cached goes from its hosts when it is deleted", async () => {
+  await builtTemplate(world);
+  const members = new Members(world);
+  const { id, path } = await members.newOrganization();
+  const { secret: token } = await members.newMember("owner", path);
+  const body = { name: "web", size: "shared-cpu-1x", steps: [{ run: "install" }, { run: "one" }] };
+  expect((await world.call("POST", "/v1/templates", { body, token })).status).toBe(201);
+  await activateBuilder(world);
+  const rows = async () =>
+    (await sql`select id from build_cache where org_id = ${id}`.execute(world.db)).rows;
+  expect(await rows()).toHaveLength(2);
+  expect((await world.call("DELETE", path, { token })).status).toBe(204);
+  expect(await cleanUp()).toMatchObject({ changed: 2, failed: 0 });
+  expect(await rows()).toEqual([]);
+  // Of another one all stays.
+  expect(await cached()).toHaveLength(1);
+});

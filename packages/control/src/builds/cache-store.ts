@@ -95,8 +95,13 @@ export async function clearCached(db: Queries, orgId: string): Promise<CacheTota
   return evicted(db, sql`org_id = ${orgId}`);
 }
 
+/** What was not used for so long, and all of organizations that were deleted: also what a step that was under way has left after that. */
 export async function evictUnused(db: Queries, days: number): Promise<CacheTotal> {
-  return evicted(db, sql`last_used_at < now() - ${days} * interval '1 day'`);
+  return evicted(
+    db,
+    sql`(last_used_at < now() - ${days} * interval '1 day'
+      or org_id in (select id from organizations where deleted_at is not null))`,
+  );
 }
 
 /** Of this organization and this host alone, or of all. Returns how many have given way. */
