@@ -9,6 +9,7 @@ import { drainFinisher } from "../src/moves/drain-finisher.ts";
 import { templateSpreader } from "../src/moves/template-spreader.ts";
 import { builtTemplate } from "./support/builds.ts";
 import type { FakeHost } from "./support/fake-host.ts";
+import { Members } from "./support/members.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually, type Answer } from "./support/world.ts";
 
@@ -240,4 +241,46 @@ test("a drain does not wait for a copy that no host can take", async () => {
   await drainFinisher(two.world.context, 1_000).activate(never);
   expect((await two.host(from.name)).status).toBe("maintenance");
   expect((await create()).body).toMatchObject({ code: "template_not_ready" });
+});
+
+test("an organization with more copies than there are places leaves places for those of another", async () => {
+  const { db } = two.world;
+  const { id: otherOrg } = await new Members(two.world).newOrganization();
+  const copy = async (id: string, orgId: string) => {
+    await sql`
+      insert into templates select (jsonb_populate_record(t, ${JSON.stringify({ id, org_id: orgId })}::jsonb)).*
+      from templates t where id = ${template}`.execute(db);
+    await sql`
+      insert into template_hosts (template_id, host_id, sizes) values (${id}, ${await idOf(from)}, '{}')`.execute(
+      db,
+    );
+    await db
+      .insertInto("template_copies")
+      .values({
+        ...{ template_id: id, host_id: await idOf(to), status: "copying" },
+        ...{ sizes: [], ticket: "0".repeat(64), reason: null },
+      })
+      .execute();
+  };
+  const idsOf = (count: number, digit: string) =>
+    Array.from({ length: count }, (_, index) => `tpl_${`${digit}${index + 10}`.padStart(26, "0")}`);
+  const own = idsOf(12, "1");
+  for (const id of own) await copy(id, two.world.orgId);
+  // The last one of all.
+  const [others = ""] = idsOf(1, "2");
+  await copy(others, otherOrg);
+  const release = Promise.withResolvers<void>();
+  to.templates.before = (call) => (call === "put" ? release.promise : Promise.resolve());
+  const spreading = spread();
+  const begun = (ids: readonly string[]) => ids.filter((id) => to.calls.includes(`PUT /templates/${id}`));
+  try {
+    await eventually(async () => begun([...own, others]).length >= 4, "as many as may have begun");
+    expect(begun([others])).toEqual([others]);
+    expect(begun(own)).toHaveLength(3);
+  } finally {
+    release.resolve();
+    await spreading;
+  }
+  expect(await copies()).toEqual([]);
+  expect([...own, others].every((id) => to.templates.has(id))).toBe(true);
 });

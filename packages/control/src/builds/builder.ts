@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
+import { hasRoomFor } from "../background/fair-places.ts";
 import type { Context } from "../context.ts";
 import { removeDeletedTemplates } from "../templates/delete-template.ts";
 import { buildById, dueBuilds, nextBuildDueMs, postponeBuild, type BuildRow } from "./build-store.ts";
@@ -99,14 +100,9 @@ class BuildHand {
     return [...this.#builds.keys()];
   }
 
-  /**
-   * An organization has at most as many places as are then still free: half of all where it is alone, a quarter where another has half, and one in
-   * any case. So the builds of one never keep those of another waiting for a place.
-   */
   hasRoomFor(orgId: string): boolean {
-    const held = [...this.#builds.values()].filter((one) => one.orgId === orgId).length + 1;
-    const free = BUILDS_AT_ONCE - this.#builds.size - 1;
-    return free >= 0 && (held === 1 || held <= free);
+    const holders = [...this.#builds.values()].map((one) => one.orgId);
+    return hasRoomFor(orgId, holders, BUILDS_AT_ONCE);
   }
 
   take(build: BuildRow): void {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { placeSaved } from "@skerry/contract/hosts/placement";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
+import { hasRoomFor } from "../background/fair-places.ts";
 import type { Context } from "../context.ts";
 import {
   chooseTarget,
@@ -16,11 +17,11 @@ import {
   postponeCopy,
   sweepFailedCopies,
   unwantedCopies,
-  type CopyRow,
+  type DueCopy,
 } from "../templates/template-copies.ts";
 import { copyTemplate } from "./copy-template.ts";
 
-/** Each takes disks and networks, which VMs notice. */
+/** Of all organizations: each takes disks and networks, which VMs notice. */
 const AT_ONCE = 8;
 const LEAVING_AT_ONCE = 32;
 /** One that has come, or is not wanted any more, is noticed this soon. */
@@ -38,7 +39,7 @@ export function templateSpreader(context: Context, everyMs: number): BackgroundS
         do {
           ordered = await orderLeaving(context);
           for (const copy of await dueCopies(context.db, hand.keys, AT_ONCE - hand.keys.length))
-            hand.take(copy);
+            if (hand.hasRoomFor(copy.org_id)) hand.take(copy);
           await hand.wait(LOOK_MS);
           hand.halt(await unwantedCopies(context.db));
         } while (hand.keys.length > 0 && !stop.aborted);
@@ -70,12 +71,18 @@ async function orderLeaving({ db, hostCapacity, limits }: Context): Promise<numb
   return ordered;
 }
 
+interface CopyInHand {
+  readonly orgId: string;
+  readonly done: Promise<void>;
+  readonly halt: AbortController;
+}
+
 /** The copies that this activation carries on with. */
 class CopyHand {
   readonly results: PromiseSettledResult<void>[] = [];
   readonly #context: Context;
   readonly #stop: AbortSignal;
-  readonly #copies = new Map<string, { readonly done: Promise<void>; readonly halt: AbortController }>();
+  readonly #copies = new Map<string, CopyInHand>();
 
   constructor(context: Context, stop: AbortSignal) {
     this.#context = context;
@@ -86,7 +93,12 @@ class CopyHand {
     return [...this.#copies.keys()];
   }
 
-  take(copy: CopyRow): void {
+  hasRoomFor(orgId: string): boolean {
+    const holders = [...this.#copies.values()].map((one) => one.orgId);
+    return hasRoomFor(orgId, holders, AT_ONCE);
+  }
+
+  take(copy: DueCopy): void {
     const halt = new AbortController();
     const done = this.#run(copy, AbortSignal.any([this.#stop, halt.signal]))
       .then(
@@ -94,7 +106,7 @@ class CopyHand {
         (reason: unknown) => this.results.push({ status: "rejected", reason }),
       )
       .then(() => void this.#copies.delete(keyOf(copy)));
-    this.#copies.set(keyOf(copy), { done, halt });
+    this.#copies.set(keyOf(copy), { orgId: copy.org_id, done, halt });
   }
 
   /** Resolves when one of them has ended, there are none, or the time is over. */
@@ -115,7 +127,7 @@ class CopyHand {
     await Promise.allSettled([...this.#copies.values()].map(({ done }) => done));
   }
 
-  async #run(copy: CopyRow, stop: AbortSignal): Promise<void> {
+  async #run(copy: DueCopy, stop: AbortSignal): Promise<void> {
     try {
       await copyTemplate(this.#context, copy, stop);
     } catch (error) {

@@ -18,6 +18,7 @@ export {
   unwantedCopies,
   type CopyRow,
   type CopyState,
+  type DueCopy,
 } from "./template-copy-store.ts";
 export {
   finishDeletingTemplates,

@@ -58,13 +58,24 @@ export async function sendersOf(db: Queries, templateId: string): Promise<string
   return rows.map(({ host_id }) => host_id);
 }
 
-/** Those that are due, and that are not in hand yet. */
-export async function dueCopies(db: Queries, inHand: readonly string[], limit: number): Promise<CopyRow[]> {
-  const { rows } = await sql<CopyRow>`
-    select c.* from template_copies c join hosts on hosts.id = c.host_id
-    where c.status = 'copying' and c.due_at <= now() and hosts.status <> 'offline'
-      and c.template_id || ' ' || c.host_id <> all(${inHand}::text[])
-    order by c.due_at limit ${limit}`.execute(db);
+export type DueCopy = CopyRow & { readonly org_id: string };
+
+/**
+ * Those that are due, and that are not in hand yet. Those of organizations that have the fewest in hand come first, and of each organization in turn
+ * the one that waits longest.
+ */
+export async function dueCopies(db: Queries, inHand: readonly string[], limit: number): Promise<DueCopy[]> {
+  const isInHand = sql`c.template_id || ' ' || c.host_id = any(${inHand}::text[])`;
+  const { rows } = await sql<DueCopy>`
+    with held as (
+      select org_id, count(*) as copies from template_copies c join templates t on t.id = c.template_id
+      where ${isInHand} group by org_id
+    )
+    select c.*, t.org_id from template_copies c
+    join templates t on t.id = c.template_id join hosts on hosts.id = c.host_id left join held using (org_id)
+    where c.status = 'copying' and c.due_at <= now() and hosts.status <> 'offline' and not ${isInHand}
+    order by coalesce(held.copies, 0) + row_number() over (partition by t.org_id order by c.due_at), c.due_at
+    limit ${Math.max(0, limit)}`.execute(db);
   return rows;
 }
 
