@@ -9,11 +9,11 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";
 import { buildCacheCleanup } from "../src/builds/build-cache-cleanup.ts";
 import { builder } from "../src/builds/builder.ts";
-import { keepWithinBudgets } from "../src/builds/cache-store.ts";
+import { clearCached, keepWithinBudgets, takeCached } from "../src/builds/cache-store.ts";
 import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
 import { contextDigests } from "./support/fake-commands.ts";
 import { Members } from "./support/members.ts";
-import { eventually, useWorld } from "./support/world.ts";
+import { eventually, useWorld, waitingForLocks } from "./support/world.ts";
 
 const world = useWorld({ buildCacheGib: 20 });
 const { templates } = world.host;
@@ -386,6 +386,28 @@ test("entries whose layers a host has lost are forgotten", async () => {
   templates.failures.set("list", new SkerryError("host_unavailable", "away"));
   await cleanUp();
   expect(await cached()).toHaveLength(1);
+});
+
+test("what a build is taking at this moment is not removed", async () => {
+  await builtTemplate(world, { steps: [{ run: "install" }, { run: "one" }] });
+  const { id } = await newBuild(world, { name: "other" });
+  await sql`update build_cache set last_used_at = now() - interval '8 days'`.execute(world.db);
+  const { rows: before } = await sql<{ id: string; host_id: string; key: string }>`
+    select id, host_id, key from build_cache where name = 'one'`.execute(world.db);
+  const [one] = before;
+  const cleaned = await world.db.transaction().execute(async (transaction) => {
+    const keys = [String(one?.key)];
+    await takeCached(transaction, { orgId: world.orgId, hostId: String(one?.host_id), keys });
+    // It ends, or waits for this transaction.
+    let ended = false;
+    const cleaning = clearCached(world.db, world.orgId).finally(() => (ended = true));
+    await eventually(async () => ended || (await waitingForLocks(world.db)) > 0, "it has come to the entry");
+    await sql`update builds set cache_id = ${one?.id} where id = ${id}`.execute(transaction);
+    return { cleaning };
+  });
+  expect(await cleaned.cleaning).toEqual({ entries: 1, bytes: LAYER_BYTES });
+  expect(await cached()).toMatchObject([{ id: one?.id, in_use: true }]);
+  expect(await clearCached(world.db, world.orgId)).toEqual({ entries: 0, bytes: 0 });
 });
 
 test("an organization clears its cache, and what waits for a build stays", async () => {

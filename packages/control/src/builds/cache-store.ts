@@ -4,7 +4,7 @@ import { sql, type Selectable } from "kysely";
 import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import type { InstallationLimits } from "../context.ts";
-import type { Queries, Tables } from "../db/database.ts";
+import type { Database, Queries, Tables } from "../db/database.ts";
 
 export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
   readonly bytes: number;
@@ -91,12 +91,12 @@ export interface CacheTotal {
 }
 
 /** All of an organization that no build under way begins on. */
-export async function clearCached(db: Queries, orgId: string): Promise<CacheTotal> {
+export async function clearCached(db: Database, orgId: string): Promise<CacheTotal> {
   return evicted(db, sql`org_id = ${orgId}`);
 }
 
 /** What was not used for so long, and all of organizations that were deleted: also what a step that was under way has left after that. */
-export async function evictUnused(db: Queries, days: number): Promise<CacheTotal> {
+export async function evictUnused(db: Database, days: number): Promise<CacheTotal> {
   return evicted(
     db,
     sql`(last_used_at < now() - ${days} * interval '1 day'
@@ -106,7 +106,7 @@ export async function evictUnused(db: Queries, days: number): Promise<CacheTotal
 
 /** Of this organization and this host alone, or of all. Returns how many have given way. */
 export async function keepWithinBudgets(
-  db: Queries,
+  db: Database,
   { buildCacheGib, buildCacheHostGib }: Pick<InstallationLimits, "buildCacheGib" | "buildCacheHostGib">,
   owners: Partial<Pick<CacheRow, "org_id" | "host_id">> = {},
 ): Promise<number> {
@@ -121,7 +121,7 @@ export async function keepWithinBudgets(
  * a built-in template's, or empty, and does not count.
  */
 async function evictBeyond(
-  db: Queries,
+  db: Database,
   of: "org_id" | "host_id",
   { gib, owner }: { readonly gib: number; readonly owner: string | undefined },
 ): Promise<CacheTotal> {
@@ -148,13 +148,26 @@ async function evictBeyond(
   );
 }
 
-async function evicted(db: Queries, which: ReturnType<typeof sql>): Promise<CacheTotal> {
-  const { rows } = await sql<CacheTotal>`
-    with gone as (
-      update build_cache set status = 'deleting' where status = 'ready' and ${which} and not ${inUse} returning bytes
-    )
-    select count(*)::integer as entries, coalesce(sum(bytes), 0)::float8 as bytes from gone`.execute(db);
-  return rows[0] ?? { entries: 0, bytes: 0 };
+/**
+ * But what builds under way begin on. What one is taking at this moment is left alone: its row is not committed yet, so its entry is locked first, and
+ * builds are looked at by a later statement, which sees those that were committed until then.
+ */
+async function evicted(db: Database, which: ReturnType<typeof sql>): Promise<CacheTotal> {
+  return db.transaction().execute(async (transaction) => {
+    const locked = await sql<{ id: string }>`
+      select id from build_cache where status = 'ready' and ${which} and not ${inUse} for update skip locked`.execute(
+      transaction,
+    );
+    const { rows } = await sql<CacheTotal>`
+      with gone as (
+        update build_cache set status = 'deleting'
+        where id = any(${locked.rows.map(({ id }) => id)}::text[]) and not ${inUse} returning bytes
+      )
+      select count(*)::integer as entries, coalesce(sum(bytes), 0)::float8 as bytes from gone`.execute(
+      transaction,
+    );
+    return rows[0] ?? { entries: 0, bytes: 0 };
+  });
 }
 
 /** What hosts may still have and is not used any more. In no order, so that what a host refuses does not keep the others waiting. */
