@@ -183,3 +183,18 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     expect(world.host.executions.last.command.timeout_ms).toBeLessThanOrEqual(1_000);
   });
 });
+
+test("a sandbox whose request names no time gets that of the version it was asked by", async () => {
+  const leftS = async (id: string) => {
+    const { body } = await world.call<{ endAt: string }>("GET", `/e2b/sandboxes/${id}`);
+    return (Date.parse(body.endAt) - Date.now()) / 1_000;
+  };
+  const sandbox = await newest.Sandbox.create(e2bOptions(world));
+  expect(await leftS(sandbox.sandboxId)).toBeGreaterThan(200);
+  await sandbox.pause();
+  await newest.Sandbox.connect(sandbox.sandboxId, e2bOptions(world));
+  expect(await leftS(sandbox.sandboxId)).toBeGreaterThan(200);
+  const body = { templateID: "base" };
+  const first = await world.call<{ sandboxID: string }>("POST", "/e2b/sandboxes", { body });
+  expect(await leftS(first.body.sandboxID)).toBeLessThanOrEqual(15);
+});

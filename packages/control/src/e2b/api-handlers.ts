@@ -1,6 +1,6 @@
 // E2B's API: each call is a native one. Loaded when the first call comes.
 
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
@@ -31,6 +31,7 @@ import {
   readRefresh,
   readResume,
   readTimeout,
+  timeoutDefaults,
   type NewSandbox,
 } from "./sandbox-bodies.ts";
 import { livingSandbox, readDetail, readList } from "./sandbox-reads.ts";
@@ -41,8 +42,19 @@ import { templateBuildHandlers } from "./template-build-handlers.ts";
 import { sizeOfTemplate, templateProgressHandlers } from "./template-builds.ts";
 import { templateHandlers } from "./template-handlers.ts";
 
-const create: E2bHandler = async (context, request, reply) => {
-  const body = readNewSandbox(request.body);
+/** Versions differ in the time of a sandbox whose request names none. */
+function creationWith(timeoutS: number): E2bHandler {
+  return (context, request, reply) => {
+    const { timeout = timeoutS, ...body } = readNewSandbox(request.body);
+    return create(context, { request, reply }, { ...body, timeout });
+  };
+}
+
+async function create(
+  context: Context,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  body: NewSandbox,
+) {
   const caller = callerOf(request);
   const size = await sizeOfTemplate(context, caller, body.templateID);
   const asked = { ...nativeRequest(body), ...(size !== undefined && { size }) };
@@ -64,7 +76,7 @@ const create: E2bHandler = async (context, request, reply) => {
   });
   await openPorts(context, caller, { id: sandbox.id, isAsked: body.network?.allowPublicTraffic });
   return reply.code(201).send(await connectionOf(context, request, sandbox));
-};
+}
 
 /** With E2B a port is open to all who know its name, unless the client says otherwise. Without a sandbox domain no port has a name that clients know. */
 async function openPorts(
@@ -97,22 +109,24 @@ function nativeRequest(body: NewSandbox): SandboxCreateRequest {
 const list: E2bHandler = (context, request, reply) =>
   readList(context, callerOf(request), { request, reply });
 
-const connect: E2bHandler = async (context, request, reply) => {
-  const timeout = durationOf(readTimeout(request.body));
-  const caller = callerOf(request);
-  const id = idOf(request);
-  const row = await livingSandbox(context, caller, id);
-  const wasRunning = row.status === "running";
-  const running = wasRunning ? row : await resumeSandbox(context, caller, { id, why: "by request" });
-  await keepAlive(context, caller, { id, timeout, maySooner: !wasRunning });
-  return reply.code(wasRunning ? 200 : 201).send(await connectionOf(context, request, running));
-};
+function connectionWith(timeoutS: number): E2bHandler {
+  return async (context, request, reply) => {
+    const timeout = durationOf(readTimeout(request.body) ?? timeoutS);
+    const caller = callerOf(request);
+    const id = idOf(request);
+    const row = await livingSandbox(context, caller, id);
+    const wasRunning = row.status === "running";
+    const running = wasRunning ? row : await resumeSandbox(context, caller, { id, why: "by request" });
+    await keepAlive(context, caller, { id, timeout, maySooner: !wasRunning });
+    return reply.code(wasRunning ? 200 : 201).send(await connectionOf(context, request, running));
+  };
+}
 
 const nothing = (reply: FastifyReply): FastifyReply => reply.code(204).send(null);
 
 export const apiHandlers: ApiHandlers = {
-  create,
-  createV2: create,
+  create: creationWith(timeoutDefaults.v1),
+  createV2: creationWith(timeoutDefaults.v2),
   // The first version of the list knows nothing but what runs.
   list: (context, request, reply) =>
     readList(context, callerOf(request), { request, reply, statuses: e2bStates.running }),
@@ -135,8 +149,8 @@ export const apiHandlers: ApiHandlers = {
     await keepAlive(context, callerOf(request), params).catch(unlessEnded);
     return nothing(reply);
   },
-  connect,
-  connectV2: connect,
+  connect: connectionWith(timeoutDefaults.v1),
+  connectV2: connectionWith(timeoutDefaults.v2),
   pause: async (context, request, reply) => {
     readPause(request.body);
     const caller = callerOf(request);

@@ -6,7 +6,9 @@ import { checker } from "./checked-body.ts";
 const closed = { additionalProperties: false } as const;
 const Seconds = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
 const Texts = Type.Record(Type.String(), Type.String());
-const TIMEOUT_DEFAULT_S = 15;
+
+/** Seconds that a sandbox gets from a request that says nothing of them. */
+export const timeoutDefaults = { v1: 15, v2: 300 } as const;
 
 const Networks = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1_000 });
 const Network = Type.Object(
@@ -78,11 +80,11 @@ export const readPause = checker(Type.Object({ memory: Type.Optional(Type.Litera
 const readWithTimeout = checker(WithTimeout, "body");
 
 /** In seconds. */
-export function readTimeout(body: unknown): number {
-  return readWithTimeout(body).timeout ?? TIMEOUT_DEFAULT_S;
+export function readTimeout(body: unknown): number | undefined {
+  return readWithTimeout(body).timeout;
 }
 
 /** A duration of ours. One of no time ends at once: that is as little as there is. */
-export function durationOf(seconds: number | undefined): string {
-  return seconds === 0 ? "1ms" : `${seconds ?? TIMEOUT_DEFAULT_S}s`;
+export function durationOf(seconds: number = timeoutDefaults.v1): string {
+  return seconds === 0 ? "1ms" : `${seconds}s`;
 }
