@@ -78,6 +78,13 @@ describe("what is built", () => {
     expect([hashes, instructions]).toEqual([[], [0, 2, 3, 5]]);
   });
 
+  test("uses the cache unless the template or one of its steps says otherwise", () => {
+    const step = { type: "RUN", args: ["true"] };
+    expect(translateTemplate({ force: false, steps: [step] }).request.no_cache).toBeUndefined();
+    expect(translateTemplate({ force: true, steps: [step] }).request.no_cache).toBe(true);
+    expect(translateTemplate({ steps: [step, { ...step, force: true }] }).request.no_cache).toBe(true);
+  });
+
   test("is refused where it is no instruction, or stands on an image", () => {
     const instructionOf = (body: Parameters<typeof translateTemplate>[0]): number | undefined => {
       try {

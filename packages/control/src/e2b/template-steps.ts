@@ -15,8 +15,8 @@ const Step = Type.Object(
     type: Type.String({ maxLength: 20 }),
     args: Type.Optional(Type.Array(Type.String({ maxLength: TEXT_MAX_CHARS }), { maxItems: 1_000 })),
     filesHash: Type.Optional(Type.String({ pattern: "^[0-9a-f]{64}$" })),
-    // Nothing is taken from an earlier build: these say how clients read their own files.
     force: Type.Optional(Type.Boolean()),
+    // These say how clients read their own files.
     forceUpload: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     resolveSymlinks: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     gzip: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
@@ -40,7 +40,7 @@ export type TemplateBody = Static<typeof TemplateBody>;
 type NativeStep = NonNullable<BuildRequest["steps"]>[number];
 
 export interface TranslatedTemplate {
-  readonly request: Pick<BuildRequest, "from" | "steps" | "start" | "context">;
+  readonly request: Pick<BuildRequest, "from" | "steps" | "start" | "context" | "no_cache">;
   /** Of the archives that the steps copy from, each once. */
   readonly hashes: readonly string[];
   /** Of each step that is carried out, in their order: the number of the instruction that it is part of, from 1. */
@@ -70,9 +70,15 @@ export function translateTemplate({ fromImage, fromTemplate, ...body }: Template
   const translation = new Translation(fromTemplate === undefined);
   for (const [index, step] of (body.steps ?? []).entries()) translation.add(step, index + 1);
   const start = startOf(body, translation.finish());
+  // With us all of a build uses the cache, or nothing of it.
+  const isForced = body.force === true || (body.steps ?? []).some(({ force }) => force === true);
   const { steps, hashes, instructions, instructionOfStep } = translation;
   return {
-    request: { from, steps, context: hashes.length > 0, ...(start !== undefined && { start }) },
+    request: {
+      ...{ from, steps, context: hashes.length > 0 },
+      ...(isForced && { no_cache: true }),
+      ...(start !== undefined && { start }),
+    },
     ...{ hashes, instructions, instructionOfStep },
   };
 }
