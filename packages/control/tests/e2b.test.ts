@@ -198,3 +198,12 @@ test("a sandbox whose request names no time gets that of the version it was aske
   const first = await world.call<{ sandboxID: string }>("POST", "/e2b/sandboxes", { body });
   expect(await leftS(first.body.sandboxID)).toBeLessThanOrEqual(15);
 });
+
+test("the forks of a sandbox whose ports are public are public, and others are not", async () => {
+  for (const allowPublicTraffic of [true, false]) {
+    const sandbox = await newest.Sandbox.create({ ...e2bOptions(world), network: { allowPublicTraffic } });
+    const [fork] = await sandbox.fork({ count: 1 });
+    if (fork === undefined || fork instanceof Error) throw new Error("there is no fork", { cause: fork });
+    expect((await fork.getInfo()).network?.allowPublicTraffic).toBe(allowPublicTraffic);
+  }
+});

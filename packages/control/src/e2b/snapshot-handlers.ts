@@ -12,6 +12,7 @@ import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
 import { keepAlive } from "../sandboxes/sandboxes.ts";
 import { deleteSnapshot as deleteNative, listSnapshotsOf } from "../snapshots/snapshots.ts";
 import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
+import { areAllPortsPublic, openAllPorts } from "../vms/ports/ports.ts";
 import { connectionOf, idOf } from "./api-request.ts";
 import { checker } from "./checked-body.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
@@ -95,11 +96,13 @@ const deleteSnapshot: E2bHandler = async (context, request, reply) => {
 const fork: E2bHandler = async (context, request, reply) => {
   const { count = 1, timeout } = readFork(request.body);
   const caller = callerOf(request);
-  await livingSandbox(context, caller, idOf(request));
+  const isPublic = areAllPortsPublic(await livingSandbox(context, caller, idOf(request)));
   const creation = sandboxFork(context, caller, { id: idOf(request), count });
   const { items } = await createIdempotently(context, { request, reply }, creation);
   const forks = items.map(async (sandbox) => {
     await keepAlive(context, caller, { id: sandbox.id, timeout: durationOf(timeout), maySooner: true });
+    // Natively a fork has no public port; with E2B it is open as the sandbox is that it was made of.
+    if (isPublic) await openAllPorts(context, caller, { kind: sandboxVms, id: sandbox.id });
     return { sandbox: await connectionOf(context, request, sandbox) };
   });
   return reply.code(201).send(await Promise.all(forks));
