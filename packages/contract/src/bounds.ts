@@ -94,6 +94,10 @@ export const ORGANIZATION_FORWARDS_MAX = 128;
 export const BUILD_UPLOADS_MAX = 1;
 export const ORGANIZATION_UPLOADS_MAX = 8;
 
+/** The same of archives that E2B's clients send before a build: all that one template copies come at once, and each holds a megabyte. */
+export const ARCHIVE_UPLOADS_MAX = 2;
+export const ORGANIZATION_ARCHIVE_UPLOADS_MAX = 100;
+
 /** Watches of directories at once in one VM. */
 export const WATCHES_MAX = 32;
 

@@ -27,6 +27,8 @@ export interface Context {
   readonly openForwards: OpenStreams;
   /** Contexts of builds that are on their way. */
   readonly openUploads: OpenStreams;
+  /** Archives of E2B's clients that are on their way. */
+  readonly openArchives: OpenStreams;
   readonly authority: CertificateAuthority;
   /** Of what the database must not tell to those who read it. */
   readonly sealing: Sealing;

@@ -209,6 +209,7 @@ const atStart = [
   "e2b-routes.ts",
   "file-signatures.ts",
   "sandbox-port.ts",
+  "sweep-archives.ts",
   "upload-right.ts",
 ];
 

@@ -2,7 +2,9 @@
 
 import type { Logger } from "pino";
 import {
+  ARCHIVE_UPLOADS_MAX,
   BUILD_UPLOADS_MAX,
+  ORGANIZATION_ARCHIVE_UPLOADS_MAX,
   ORGANIZATION_FORWARDS_MAX,
   ORGANIZATION_STREAMS_MAX,
   ORGANIZATION_UPLOADS_MAX,
@@ -51,6 +53,10 @@ export function makeContext(
     openUploads: new OpenStreams("uploads of contexts", {
       perVm: BUILD_UPLOADS_MAX,
       perOrganization: ORGANIZATION_UPLOADS_MAX,
+    }),
+    openArchives: new OpenStreams("uploads of archives", {
+      perVm: ARCHIVE_UPLOADS_MAX,
+      perOrganization: ORGANIZATION_ARCHIVE_UPLOADS_MAX,
     }),
     metrics: new Metrics(),
     tokenCache,

@@ -7,14 +7,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { publicAddress } from "../http/public-address.ts";
-import {
-  addChunk,
-  archivedBytes,
-  dropUpload,
-  finishArchive,
-  forgetOldArchives,
-  hasArchive,
-} from "./template-store.ts";
+import { addChunk, dropUpload, finishArchive, keepArchive } from "./template-store.ts";
+import { sweepArchives } from "./sweep-archives.ts";
 import { signUploadRight, type UploadRight } from "./upload-right.ts";
 
 /** Of one archive, packed. */
@@ -23,6 +17,8 @@ const ARCHIVE_MAX_BYTES = 256 * 1024 * 1024;
 const HELD_MAX_BYTES = 512 * 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 const URL_LIFE_S = 3_600;
+/** Rows that make room where a link is asked for; the service `sweeper` does the rest. */
+const SWEPT_MAX = 1_000;
 
 /** Whether it is there already, and where it may be sent. */
 export async function uploadLink(
@@ -30,7 +26,7 @@ export async function uploadLink(
   request: FastifyRequest,
   { credentials, hash }: Pick<UploadRight, "credentials" | "hash">,
 ): Promise<{ readonly present: boolean; readonly url: string }> {
-  await forgetOldArchives(context.db);
+  await sweepArchives(context.db, SWEPT_MAX);
   const expiresAtS = Math.floor(Date.now() / 1_000) + URL_LIFE_S;
   const code = await signUploadRight(context, { credentials, hash, expiresAtS });
   const query = new URLSearchParams({
@@ -40,27 +36,28 @@ export async function uploadLink(
     code,
   });
   return {
-    present: await hasArchive(context.db, { orgId: credentials.orgId, hash }),
+    present: await keepArchive(context.db, { orgId: credentials.orgId, hash }),
     url: `${publicAddress(request)}/e2b/archives/${hash}?${query.toString()}`,
   };
 }
 
-/** Resolves when it is there whole. */
+/** Resolves when it is there whole. Throws `too_many_streams` where the organization sends too many at once. */
 export async function takeArchive(
-  { db }: Context,
+  { db, openArchives }: Context,
   { orgId }: Caller,
   { hash, content }: { readonly hash: string; readonly content: AsyncIterable<Buffer> },
 ): Promise<void> {
+  using _open = openArchives.take({ orgId }, { kind: { noun: "archive" }, id: hash });
   const upload = randomUUID();
-  const room = Math.min(ARCHIVE_MAX_BYTES, HELD_MAX_BYTES - (await archivedBytes(db, orgId)));
   try {
     let index = 0;
     let bytes = 0;
     for await (const chunk of inChunks(content)) {
       bytes += chunk.length;
-      if (bytes > room) throw tooLarge();
-      await addChunk(db, { orgId, upload, index: index++, content: chunk });
+      const added = { orgId, upload, index: index++, content: chunk };
+      if (bytes > ARCHIVE_MAX_BYTES || !(await addChunk(db, added, HELD_MAX_BYTES))) throw tooLarge();
     }
+    if (bytes === 0) throw new SkerryError("bad_request", "The archive is empty: no bytes were sent.");
     await finishArchive(db, { orgId, hash, upload });
   } catch (error) {
     await dropUpload(db, upload).catch(() => undefined); // forgotten after an hour otherwise

@@ -1,13 +1,12 @@
 // What E2B's clients have asked to be built, from the answer that names the build until its steps have come; and the archives that they send before.
 
 import { sql, type Selectable } from "kysely";
+import { SkerryError } from "@skerry/contract/errors";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import type { TemplateBody } from "./template-steps.ts";
 
 export type AskedBuild = Selectable<Tables["e2b_builds"]>;
 
-/** What is not used by then is forgotten. */
-const KEPT = sql`interval '1 hour'`;
 const BUILDS_KEPT = sql`interval '30 days'`;
 
 export async function insertAskedBuild(
@@ -68,56 +67,88 @@ interface Archive {
   readonly hash: string;
 }
 
-export async function hasArchive(db: Queries, { orgId, hash }: Archive): Promise<boolean> {
-  const { rows } = await sql`select 1 from e2b_archives where org_id = ${orgId} and hash = ${hash}`.execute(
-    db,
-  );
-  return rows.length > 0;
+/** Whether it is there; then it stays for another hour. */
+export async function keepArchive(db: Queries, { orgId, hash }: Archive): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    update e2b_archives set created_at = now() where org_id = ${orgId} and hash = ${hash}`.execute(db);
+  return numAffectedRows === 1n;
 }
 
-/** Bytes of the organization's. */
-export async function archivedBytes(db: Queries, orgId: string): Promise<number> {
-  const { rows } = await sql<{ bytes: number }>`
-    select coalesce(sum(length(content)), 0)::float8 as bytes from e2b_archive_chunks where org_id = ${orgId}`.execute(
-    db,
-  );
-  return rows[0]?.bytes ?? 0;
+/** Any number that no other user of the database's advisory locks takes beside a second one. */
+const ARCHIVES_LOCK = 1_162_154_562;
+
+/** What an organization holds changes one at a time. */
+function changeArchives<Result>(
+  db: Database,
+  orgId: string,
+  change: (transaction: Queries) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${ARCHIVES_LOCK}::integer, hashtext(${orgId}))`.execute(
+      transaction,
+    );
+    return change(transaction);
+  });
 }
 
-export async function forgetOldArchives(db: Queries): Promise<void> {
-  await sql`delete from e2b_archives where created_at < now() - ${KEPT}`.execute(db);
-  await sql`
-    delete from e2b_archive_chunks c where created_at < now() - ${KEPT}
-      and not exists (select from e2b_archives a where a.upload = c.upload)`.execute(db);
+interface Chunk {
+  readonly orgId: string;
+  readonly upload: string;
+  readonly index: number;
+  readonly content: Buffer;
 }
 
+/** False where the organization would hold more than `maxBytes` with it. */
 export async function addChunk(
-  db: Queries,
-  { orgId, upload, index, content }: { orgId: string; upload: string; index: number; content: Buffer },
-): Promise<void> {
-  await db.insertInto("e2b_archive_chunks").values({ upload, org_id: orgId, index, content }).execute();
+  db: Database,
+  { orgId, upload, index, content }: Chunk,
+  maxBytes: number,
+): Promise<boolean> {
+  return changeArchives(db, orgId, async (transaction) => {
+    const { numAffectedRows } = await sql`
+      insert into e2b_archive_chunks (upload, org_id, index, content)
+      select ${upload}, ${orgId}, ${index}::integer, ${content}::bytea
+      where (select coalesce(sum(length(content)), 0) from e2b_archive_chunks where org_id = ${orgId})
+        + ${content.length}::integer <= ${maxBytes}::bigint`.execute(transaction);
+    return numAffectedRows === 1n;
+  });
 }
 
-/** All of it has come. It takes the place of an earlier one. */
+/** All of it has come. It takes the place of an earlier one, which is forgotten. */
 export async function finishArchive(
   db: Database,
   { orgId, hash, upload }: Archive & { upload: string },
 ): Promise<void> {
-  await sql`
-    insert into e2b_archives (org_id, hash, upload) values (${orgId}, ${hash}, ${upload})
-    on conflict (org_id, hash) do update set upload = excluded.upload, created_at = now()`.execute(db);
+  await changeArchives(db, orgId, async (transaction) => {
+    await sql`
+      delete from e2b_archive_chunks where upload in (
+        select upload from e2b_archives where org_id = ${orgId} and hash = ${hash})`.execute(transaction);
+    await sql`
+      insert into e2b_archives (org_id, hash, upload) values (${orgId}, ${hash}, ${upload})
+      on conflict (org_id, hash) do update set upload = excluded.upload, created_at = now()`.execute(
+      transaction,
+    );
+  });
 }
 
 export async function dropUpload(db: Queries, upload: string): Promise<void> {
   await db.deleteFrom("e2b_archive_chunks").where("upload", "=", upload).execute();
 }
 
+/** Nothing where it is not there. Throws `context_missing` where another one takes its place meanwhile: the two may be cut differently. */
 export async function* readArchive(db: Database, { orgId, hash }: Archive): AsyncGenerator<Buffer> {
-  for (let index = 0; ; index++) {
+  const { rows: found } = await sql<{ upload: string; chunks: number }>`
+    select upload, (select count(*) from e2b_archive_chunks c where c.upload = a.upload)::integer as chunks
+    from e2b_archives a where org_id = ${orgId} and hash = ${hash}`.execute(db);
+  const { upload = "", chunks = 0 } = found[0] ?? {};
+  for (let index = 0; index < chunks; index++) {
     const { rows } = await sql<{ content: Buffer }>`
-      select content from e2b_archive_chunks c join e2b_archives a on a.upload = c.upload
-      where a.org_id = ${orgId} and a.hash = ${hash} and c.index = ${index}`.execute(db);
-    if (rows[0] === undefined) return;
+      select content from e2b_archive_chunks where upload = ${upload} and index = ${index}`.execute(db);
+    if (rows[0] === undefined)
+      throw new SkerryError(
+        "context_missing",
+        "The files of a step were sent again while they were read: build again.",
+      );
     yield rows[0].content;
   }
 }
