@@ -12,8 +12,8 @@ import { addChunk } from "../src/e2b/template-store.ts";
 import { type TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
 import { idOfUuid, uuidOf } from "../src/e2b/uuid-ids.ts";
 import { newId } from "@skerry/contract/ids";
-import { e2bOptions } from "./support/e2b.ts";
-import { activateBuilder } from "./support/builds.ts";
+import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
+import { activateBuilder, builtTemplate } from "./support/builds.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -126,6 +126,18 @@ test("a template is built, found by its name and tags, and deleted", async () =>
   expect(detail.body.builds.map(({ buildID }) => buildID)).toEqual([info.buildId]);
   expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(204);
   expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(404);
+});
+
+test("all versions of a template are deleted, or none where one of them is in use", async () => {
+  const builds = async () =>
+    (await world.call<{ builds: unknown[] }>("GET", "/e2b/templates/versions")).body.builds;
+  for (const tag of ["v1", "v2"])
+    await builtTemplate(world, { name: "versions", tag, steps: [{ run: `make ${tag}` }] });
+  const { sandboxID } = await createE2bSandbox(world, { templateID: "versions:v1" });
+  expect((await world.call("DELETE", "/e2b/templates/versions")).status).toBe(409);
+  expect(await builds()).toHaveLength(2);
+  await world.call("DELETE", `/e2b/sandboxes/${sandboxID}`);
+  expect((await world.call("DELETE", "/e2b/templates/versions")).status).toBe(204);
 });
 
 test("files are sent once, by a URL that takes nothing else", async () => {

@@ -9,7 +9,7 @@ import { Type } from "typebox";
 import { callerOf } from "../api/authenticate-hook.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { deleteTemplate } from "../templates/delete-template.ts";
+import { deleteTemplates } from "../templates/delete-template.ts";
 import { tagTemplate, templateNotFound, untagTemplate } from "../templates/own-templates.ts";
 import { getTemplate, listTemplates } from "../templates/templates.ts";
 import { readSize } from "../values/sizes.ts";
@@ -101,8 +101,12 @@ const updateTemplate: E2bHandler = async (context, request) => {
 
 const deleteAllVersions: E2bHandler = async (context, request, reply) => {
   const caller = callerOf(request);
-  for (const { id } of await versionsOf(context, caller, paramsOf(request).template))
-    await deleteTemplate(context, caller, id);
+  const versions = await versionsOf(context, caller, paramsOf(request).template);
+  await deleteTemplates(
+    context,
+    caller,
+    versions.map(({ id }) => id),
+  );
   return reply.code(204).send(null);
 };
 

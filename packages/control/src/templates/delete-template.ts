@@ -3,6 +3,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
 import { reportOf, type Report } from "../background/background-service.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import {
@@ -18,21 +19,36 @@ const USERS_SHOWN = 5;
 const BATCH = 32;
 
 /** Throws `template_not_found`, and `template_in_use` where something of it lives. */
-export async function deleteTemplate(context: Context, caller: Caller, asked: string): Promise<void> {
-  const id = await context.db.transaction().execute(async (transaction) => {
-    const row = await findOwnTemplate(transaction, caller.orgId, asked);
-    if (row === undefined || !(await beginDeletingTemplate(transaction, row.id)))
-      throw templateNotFound(asked);
-    // After the row was changed: who would use it meanwhile waits for it.
-    const users = await usersOfTemplate(transaction, row.id, USERS_SHOWN);
-    if (users.length > 0) throw inUse(users);
-    return row.id;
+export function deleteTemplate(context: Context, caller: Caller, asked: string): Promise<void> {
+  return deleteTemplates(context, caller, [asked]);
+}
+
+/** All of them or none. Throws as `deleteTemplate` does. */
+export async function deleteTemplates(
+  context: Context,
+  caller: Caller,
+  asked: readonly string[],
+): Promise<void> {
+  const ids = await context.db.transaction().execute(async (transaction) => {
+    const deleted: string[] = [];
+    for (const one of asked) deleted.push(await beginDeleting(transaction, caller, one));
+    return deleted;
   });
   // Of copies that are on their way.
   context.wake("template-spreader");
-  await removeDeletedTemplates(context, { only: id }).catch((error: unknown) => {
-    context.log.warn({ err: error }, "a host did not confirm the end of a template");
-  });
+  for (const only of ids)
+    await removeDeletedTemplates(context, { only }).catch((error: unknown) => {
+      context.log.warn({ err: error }, "a host did not confirm the end of a template");
+    });
+}
+
+async function beginDeleting(transaction: Queries, { orgId }: Caller, asked: string): Promise<string> {
+  const row = await findOwnTemplate(transaction, orgId, asked);
+  if (row === undefined || !(await beginDeletingTemplate(transaction, row.id))) throw templateNotFound(asked);
+  // After the row was changed: who would use it meanwhile waits for it.
+  const users = await usersOfTemplate(transaction, row.id, USERS_SHOWN);
+  if (users.length > 0) throw inUse(users);
+  return row.id;
 }
 
 export interface Removal {
