@@ -208,6 +208,7 @@ const atStart = [
   "e2b-operations.ts",
   "e2b-routes.ts",
   "file-signatures.ts",
+  "noted-tokens.ts",
   "sandbox-port.ts",
   "sweep-archives.ts",
   "upload-right.ts",

@@ -9,6 +9,8 @@ import { Sandbox } from "e2b-2.51";
 import { beforeAll, expect, test } from "vitest";
 import { buildServer } from "../src/app/server.ts";
 import { readSignature, SignedFiles } from "../src/e2b/file-signatures.ts";
+import { NotedTokens } from "../src/e2b/noted-tokens.ts";
+import { AuthFailures } from "../src/rate-limits/auth-failures.ts";
 import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -102,13 +104,55 @@ test("it ends with the token whose access token it was signed with", async () =>
   expect((await fetch(url)).status).toBe(401);
 });
 
-test("guesses are limited by their address", () => {
-  const files = new SignedFiles(4);
-  const query = { path: "/a", signature: `v1_${"A".repeat(43)}` };
-  const guess = () =>
-    files.find({ ...readSignature({ method: "GET", query }), sandboxId: undefined, address: "192.0.2.1" });
-  for (let guesses = 0; guesses < 2; guesses++) expect(guess).toThrow("invalid signature");
-  expect(guess).toThrow("Too many signed requests");
+const guessOf = (query: Record<string, string> = {}) => ({
+  ...readSignature({
+    method: "GET",
+    query: { path: "/a", signature: `v1_${"A".repeat(43)}`, ...query },
+  }),
+  ...{ sandboxId: undefined, address: "192.0.2.1" },
+});
+
+test("guesses are limited by their address, also as tokens that are none", () => {
+  const few = new SignedFiles(4, new AuthFailures(1_000));
+  for (let guesses = 0; guesses < 2; guesses++)
+    expect(() => few.find(guessOf())).toThrow("invalid signature");
+  expect(() => few.find(guessOf())).toThrow("Too many signed requests");
+  const failures = new AuthFailures(4);
+  const files = new SignedFiles(1_000, failures);
+  expect(() => files.find(guessOf())).toThrow("invalid signature");
+  failures.failed("192.0.2.1");
+  expect(() => files.find(guessOf())).toThrow("Too many invalid signatures");
+  expect(failures.waitS("192.0.2.1", "a token")).toBeGreaterThan(0);
+});
+
+test("a bad signature at the server makes a bad token wait", async () => {
+  const limits = { ...world.context.limits, authFailuresPerMinute: 2 };
+  const server = await buildServer({ ...world.context, limits });
+  world.after(() => server.stop(0));
+  const ask = async (url: string, headers = {}) => (await server.app.inject({ url, headers })).statusCode;
+  const guess = `/files?path=/a&signature=v1_${"A".repeat(43)}`;
+  expect([await ask(guess), await ask(guess)]).toEqual([401, 429]);
+  const other = { authorization: `Bearer ${world.token.slice(0, -4)}AAAA` };
+  expect(await ask("/v1/sandboxes", other)).toBe(429);
+});
+
+test("a path or a user longer than any is refused before it is looked for", () => {
+  for (const query of [{ path: `/${"a".repeat(4_096)}` }, { username: "a".repeat(101) }])
+    expect(() => guessOf(query)).toThrow("invalid signature");
+});
+
+test("an organization's tokens make room for its own, and not for those of a smaller one", () => {
+  const noted = new NotedTokens({ perOrganization: 3, inAll: 4 });
+  const note = (orgId: string, token: string) =>
+    noted.note(token, { sandboxId: `sandbox of ${token}`, credentials: { secretSha256: "", orgId } });
+  const tokens = (sandboxId?: string) => [...noted.of(sandboxId)].map(([token]) => token).toSorted();
+  note("small", "s1");
+  for (const token of ["l1", "l2", "l3", "l4", "l2", "l4"]) note("large", token);
+  expect(tokens()).toEqual(["l2", "l3", "l4", "s1"]);
+  note("another", "a1");
+  expect(tokens()).toEqual(["a1", "l2", "l4", "s1"]);
+  expect(tokens("sandbox of s1")).toEqual(["s1"]);
+  expect(tokens("sandbox of l1")).toEqual([]);
 });
 
 test("by the name of its port a sandbox's calls, files and signed URLs are served, and it alone is meant", async () => {

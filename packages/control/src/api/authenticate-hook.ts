@@ -24,10 +24,19 @@ interface Authenticated {
 const known = new WeakMap<FastifyRequest, Authenticated>();
 const visitors = new WeakMap<FastifyRequest, Visitor>();
 
+const failures = new WeakMap<Context, AuthFailures>();
+
+/** Of this process, whatever it was that should have authenticated. */
+export function authFailuresOf(context: Context): AuthFailures {
+  const kept = failures.get(context) ?? new AuthFailures(context.limits.authFailuresPerMinute);
+  failures.set(context, kept);
+  return kept;
+}
+
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
 export function addAuthenticateHook(app: FastifyInstance, context: Context): void {
   const limiter = new RateLimiter(context.db, context.limits.organization);
-  const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
+  const attempts = authFailuresOf(context);
   const tickets = new AddressTickets(context.limits.visitorsPerMinute);
   app.addHook("onRequest", async (request, reply) => {
     const access = operationOf(request)?.access ?? "public";

@@ -9,7 +9,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { isId } from "@skerry/contract/ids";
-import { organizationInHeader } from "../api/authenticate-hook.ts";
+import { authFailuresOf, organizationInHeader } from "../api/authenticate-hook.ts";
 import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
 import { readSignature, SignedFiles } from "./file-signatures.ts";
@@ -64,7 +64,8 @@ export async function sandboxCredentials(context: Context, request: FastifyReque
 const filesOf = new WeakMap<Context, SignedFiles>();
 
 function signedFilesOf(context: Context): SignedFiles {
-  const known = filesOf.get(context) ?? new SignedFiles(context.limits.visitorsPerMinute);
+  const known =
+    filesOf.get(context) ?? new SignedFiles(context.limits.visitorsPerMinute, authFailuresOf(context));
   filesOf.set(context, known);
   return known;
 }

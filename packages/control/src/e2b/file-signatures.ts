@@ -5,12 +5,15 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Credentials } from "../auth/authenticate.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
-import { BoundedMap } from "../values/bounded-map.ts";
+import type { AuthFailures } from "../rate-limits/auth-failures.ts";
+import { NotedTokens, type Access } from "./noted-tokens.ts";
 
-/** Digests for one request, about a microsecond each. */
+/** Digests for one request, some microseconds each. */
 const ACCESS_TOKENS_MAX = 10_000;
+const ORGANIZATION_TOKENS_MAX = 1_000;
+const PATH_MAX_CHARS = 4_096;
+const USERNAME_MAX_CHARS = 100;
 
 const METHODS: Readonly<Record<string, string>> = { GET: "read", POST: "write" };
 
@@ -31,6 +34,8 @@ export function readSignature({ method, query }: Pick<FastifyRequest, "method" |
     throw refused("missing signature query parameter");
   const [, digest] = /^v1_([A-Za-z0-9+/]{43})=?$/.exec(parts[2] ?? "") ?? [];
   const isTimed = expiration !== undefined;
+  const [{ length: pathChars } = "", { length: userChars } = ""] = parts;
+  if (pathChars > PATH_MAX_CHARS || userChars > USERNAME_MAX_CHARS) throw refused("invalid signature");
   if (digest === undefined || (isTimed && !/^\d{1,12}$/.test(parts[3] ?? "")))
     throw refused("invalid signature");
   return {
@@ -41,50 +46,58 @@ export function readSignature({ method, query }: Pick<FastifyRequest, "method" |
   };
 }
 
-interface Access {
-  readonly sandboxId: string;
-  readonly credentials: Credentials;
+interface Asked extends FileSignature {
+  /** The only one whose access token it may be, where the request says that. */
+  readonly sandboxId: string | undefined;
+  readonly address: string;
 }
 
 export class SignedFiles {
-  readonly #byToken = new BoundedMap<string, Access>(ACCESS_TOKENS_MAX);
+  readonly #noted = new NotedTokens({ perOrganization: ORGANIZATION_TOKENS_MAX, inAll: ACCESS_TOKENS_MAX });
   readonly #tickets: AddressTickets;
+  readonly #failures: AuthFailures;
 
-  constructor(perMinute: number) {
+  /** `failures`: where a signature that is none counts as a token that is none does. */
+  constructor(perMinute: number, failures: AuthFailures) {
     this.#tickets = new AddressTickets(perMinute);
+    this.#failures = failures;
   }
 
   /** An access token that a client may sign with from now on. */
   note(accessToken: string, access: Access): void {
-    this.#byToken.set(accessToken, access);
+    this.#noted.note(accessToken, access);
   }
 
-  /** Whose access token signed it. `sandboxId`: the only one whose it may be, where the request says that. */
-  find({
-    sandboxId,
-    address,
-    ...asked
-  }: FileSignature & { readonly sandboxId: string | undefined; readonly address: string }): Access {
-    this.#takeTicket(address);
-    for (const [token, access] of this.#byToken.entries()) {
-      if (sandboxId !== undefined && access.sandboxId !== sandboxId) continue;
-      const digest = hash("sha256", asked.before + token + asked.after, "buffer");
-      if (!timingSafeEqual(digest, asked.digest)) continue;
-      if (asked.expiresAtS !== undefined && asked.expiresAtS < Math.floor(Date.now() / 1_000))
-        throw refused("signature is already expired");
-      return access;
-    }
-    throw refused("invalid signature");
-  }
-
-  #takeTicket(address: string): void {
-    const waitS = this.#tickets.waitS(address);
-    if (waitS > 0)
-      throw new SkerryError("rate_limited", "Too many signed requests have come from this address.", {
-        retryAfterS: waitS,
-      });
+  /** Whose access token signed it. */
+  find(asked: Asked): Access {
+    const { address } = asked;
+    const known = `signature ${asked.digest.toString("base64")}`;
+    // Before any digest is made for it.
+    refuseFor(this.#failures.waitS(address, known), "Too many invalid signatures have come");
+    refuseFor(this.#tickets.waitS(address), "Too many signed requests have come");
     this.#tickets.take(address);
+    const found = this.#search(asked);
+    if (found === undefined) {
+      this.#failures.failed(address);
+      throw refused("invalid signature");
+    }
+    this.#failures.succeeded(known);
+    if (asked.expiresAtS !== undefined && asked.expiresAtS < Math.floor(Date.now() / 1_000))
+      throw refused("signature is already expired");
+    return found;
   }
+
+  #search(asked: Asked): Access | undefined {
+    for (const [token, access] of this.#noted.of(asked.sandboxId)) {
+      const digest = hash("sha256", asked.before + token + asked.after, "buffer");
+      if (timingSafeEqual(digest, asked.digest)) return access;
+    }
+    return undefined;
+  }
+}
+
+function refuseFor(waitS: number, why: string): void {
+  if (waitS > 0) throw new SkerryError("rate_limited", `${why} from this address.`, { retryAfterS: waitS });
 }
 
 /** In the words of E2B's own service, which clients compare. */
