@@ -13,8 +13,8 @@ import { type TemplateFault, translateTemplate } from "../src/e2b/template-steps
 import { idOfUuid, uuidOf } from "../src/e2b/uuid-ids.ts";
 import { newId } from "@skerry/contract/ids";
 import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
-import { activateBuilder, builtTemplate } from "./support/builds.ts";
-import { useWorld } from "./support/world.ts";
+import { activateBuilder, builtTemplate, untilBuild } from "./support/builds.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
 let folder: string;
@@ -227,6 +227,42 @@ describe("archives", () => {
     expect(await send("one more")).toBe(429);
     for (const one of open) one[Symbol.dispose]();
     expect(await send("one more")).toBe(200);
+  });
+});
+
+describe("the start of a build", () => {
+  const begin = async (name: string) =>
+    (await world.call<{ buildID: string }>("POST", "/e2b/v3/templates", { body: { name } })).body.buildID;
+  const start = async (name: string, id: string, body: object) =>
+    (await world.call("POST", `/e2b/v2/templates/${name}/builds/${id}`, { body })).status;
+
+  test("waits for no microVM, and what then goes wrong with its files ends the build", async () => {
+    const id = await begin("begun");
+    const copy = { type: "COPY", args: ["a", "/a"], filesHash: "12".repeat(32) };
+    // No service is at work that would start the microVM.
+    expect(await start("begun", id, { steps: [copy] })).toBe(202);
+    const progress = async () =>
+      (
+        await world.call<{ status: string; reason?: { message: string } }>(
+          "GET",
+          `/e2b/templates/begun/builds/${id}/status`,
+        )
+      ).body;
+    expect((await progress()).status).toBe("building");
+    const over = eventually(async () => (await progress()).status === "error", "the build has ended");
+    await whileBuilding(over);
+    expect((await progress()).reason?.message).toBe("The files of a step were not sent.");
+    await whileBuilding(untilBuild(world, idOfUuid("build", id), "canceled"));
+  });
+
+  test("that finds no room can be asked for again", async () => {
+    const id = await begin("roomless");
+    const body = { steps: [{ type: "RUN", args: ["true"] }] };
+    await sql`update hosts set status = 'offline'`.execute(world.db);
+    expect(await start("roomless", id, body)).toBe(503);
+    await sql`update hosts set status = 'online'`.execute(world.db);
+    expect(await start("roomless", id, body)).toBe(202);
+    expect(await start("roomless", id, body)).toBe(409);
   });
 });
 

@@ -4,6 +4,7 @@ import { createGunzip } from "node:zlib";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyRequest } from "fastify";
+import { isBuildOver } from "@skerry/contract/builds/build-status";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import { sizes } from "@skerry/contract/sizes";
@@ -11,9 +12,10 @@ import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "@skerry/contract/te
 import { Type } from "typebox";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { createIdempotently } from "../api/create-idempotently.ts";
-import { requestSignal } from "../api/request-signal.ts";
 import { uploadContextParts } from "../builds/build-context.ts";
 import { buildCreation } from "../builds/build-creation.ts";
+import { getBuild } from "../builds/builds.ts";
+import { cancelBuild } from "../builds/cancel-build.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkTemplateName } from "../templates/own-templates.ts";
@@ -21,11 +23,11 @@ import { builtInNames } from "../templates/templates.ts";
 import { checker } from "./checked-body.ts";
 import { apiCredentials } from "./credentials.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
-import { askedBuild, faultOf } from "./template-builds.ts";
+import { askedBuild, faultOf, type Fault } from "./template-builds.ts";
 import { takeArchive, uploadLink } from "./template-archives.ts";
 import { uploadRightOf } from "./upload-right.ts";
 import { TemplateBody, translateTemplate } from "./template-steps.ts";
-import { insertAskedBuild, noteFault, noteSteps, readArchive } from "./template-store.ts";
+import { forgetSteps, insertAskedBuild, noteFault, noteSteps, readArchive } from "./template-store.ts";
 import { uuidOf } from "./uuid-ids.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -130,16 +132,55 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
     const named = { name: asked.name, ...(tag !== undefined && { tag }), more_tags };
     const creation = buildCreation(context, caller, { ...named, ...native, ...size }, asked.id);
     await createIdempotently(context, { request, reply }, creation);
+    // The client waits for its answer, not for a microVM: it asks how far the build is.
     if (hashes.length > 0)
-      await sendFiles(context, caller, { id: asked.id, hashes, gone: requestSignal(reply) });
+      void sendFilesLater(context, caller, { id: asked.id, body, hashes, gone: reply.server.ending });
   } catch (error) {
     const fault = faultOf(error, body);
-    if (fault === undefined) throw error;
+    if (fault === undefined) {
+      // Nothing was begun, so the same may be asked for again.
+      await forgetSteps(context.db, asked.id);
+      throw error;
+    }
     // The clients show where in the template it is, which they do for builds that have failed.
     await noteFault(context.db, asked.id, fault);
   }
   return reply.code(202).send(null);
 };
+
+/** What goes wrong is told as the end of the build. Where not even that can be noted, the build ends when its files have not come in time. */
+async function sendFilesLater(
+  context: Context,
+  caller: Caller,
+  { body, ...files }: Files & { readonly body: TemplateBody },
+): Promise<void> {
+  const { id } = files;
+  try {
+    await sendFiles(context, caller, files);
+  } catch (error) {
+    context.log.warn({ err: error, build_id: id }, "the files of a build did not reach it");
+    await endBuild(context, caller, { id, fault: faultOf(error, body) ?? unsent }).catch((failed: unknown) =>
+      context.log.warn({ err: failed, build_id: id }, "a build without its files was not ended"),
+    );
+  }
+}
+
+const unsent: Fault = {
+  message: "The files of the template did not reach its build: build again.",
+  instruction: null,
+};
+
+async function endBuild(
+  context: Context,
+  caller: Caller,
+  { id, fault }: { readonly id: string; readonly fault: Fault },
+): Promise<void> {
+  const { build } = await getBuild(context, caller, id);
+  // It has ended by itself, and says why.
+  if (isBuildOver(build.status)) return;
+  await noteFault(context.db, id, fault);
+  await cancelBuild(context, caller, id);
+}
 
 /** What is frozen must fit into the microVM that builds. */
 function buildSizeFor(name: string): { readonly size?: string } {

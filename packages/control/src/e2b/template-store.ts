@@ -49,7 +49,12 @@ export async function noteSteps(db: Queries, id: string, body: TemplateBody): Pr
   return numUpdatedRows === 1n;
 }
 
-/** It is not begun, and why. */
+/** As if they had not come. */
+export async function forgetSteps(db: Queries, id: string): Promise<void> {
+  await db.updateTable("e2b_builds").set({ body: null }).where("id", "=", id).execute();
+}
+
+/** It is not begun, or does not go on, and why. */
 export async function noteFault(
   db: Queries,
   id: string,

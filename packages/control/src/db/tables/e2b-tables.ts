@@ -12,7 +12,7 @@ export interface E2bTables {
     /** The size that its sandboxes get; null for the default. */
     size: string | null;
     /** Its steps, once they have come, as E2B's clients send them. */
-    body: ColumnType<unknown, string | null | undefined, string>;
+    body: ColumnType<unknown, string | null | undefined, string | null>;
     /** Why it was not begun. */
     fault: ColumnType<
       { readonly message: string; readonly instruction: number | null } | null,
