@@ -140,6 +140,31 @@ test("all versions of a template are deleted, or none where one of them is in us
   expect((await world.call("DELETE", "/e2b/templates/versions")).status).toBe(204);
 });
 
+test("a name alone means the version with the tag default, and where there is none the latest", async () => {
+  const steps = [{ run: "make" }];
+  const shown = async (asked: string) =>
+    (await world.call<{ id: string }>("GET", `/v1/templates/${asked}`)).body.id;
+  const used = async () => {
+    const { sandboxID } = await createE2bSandbox(world, { templateID: "bare" });
+    const { body } = await world.call<{ template: string }>("GET", `/v1/sandboxes/${sandboxID}`);
+    await world.call("DELETE", `/e2b/sandboxes/${sandboxID}`);
+    return body.template;
+  };
+  await builtTemplate(world, { name: "bare", tag: "first", steps });
+  expect(await used()).toBe(await shown("bare:latest"));
+  const first = await shown("bare:first");
+  await Template.assignTags("bare:first", "default", options());
+  await builtTemplate(world, { name: "bare", tag: "second", steps: [...steps, { run: "make more" }] });
+  expect(await shown("bare:latest")).not.toBe(first);
+  expect(await used()).toBe(first);
+  await whileBuilding(Template.build(Template().fromTemplate("bare"), "on-bare", options()));
+  const { rows } = await sql<{ from: string }>`
+    select request->>'from' as from from builds where name = 'on-bare'`.execute(world.db);
+  expect(rows).toEqual([{ from: "bare:default" }]);
+  await Template.assignTags("bare", "again", options());
+  expect(await shown("bare:again")).toBe(first);
+});
+
 test("files are sent once, by a URL that takes nothing else", async () => {
   const template = Template({ fileContextPath: folder }).fromBaseImage().copy("a.txt", "/srv/a.txt");
   const logs: string[] = [];

@@ -18,6 +18,7 @@ import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
 import { keepAlive } from "../sandboxes/sandboxes.ts";
 import { getSnapshot } from "../snapshots/snapshots.ts";
 import { apiKeyHandlers } from "./api-key-handlers.ts";
+import { nativeNameOf } from "./bare-names.ts";
 import { connectionOf, idOf } from "./api-request.ts";
 import type { ApiHandlers, E2bHandler } from "./e2b-routes.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
@@ -56,8 +57,9 @@ async function create(
   body: NewSandbox,
 ) {
   const caller = callerOf(request);
-  const size = await sizeOfTemplate(context, caller, body.templateID);
-  const asked = { ...nativeRequest(body), ...(size !== undefined && { size }) };
+  const templateID = await nativeNameOf(context, caller, body.templateID);
+  const size = await sizeOfTemplate(context, caller, templateID);
+  const asked = { ...nativeRequest({ ...body, templateID }), ...(size !== undefined && { size }) };
   const timing = new RequestTiming(reply);
   const create = (asked: SandboxCreateRequest) =>
     createIdempotently(

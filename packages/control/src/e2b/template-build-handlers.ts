@@ -20,6 +20,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkTemplateName } from "../templates/own-templates.ts";
 import { builtInNames } from "../templates/templates.ts";
+import { DEFAULT_TAG, nativeNameOf } from "./bare-names.ts";
 import { checker } from "./checked-body.ts";
 import { apiCredentials } from "./credentials.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
@@ -46,9 +47,6 @@ const readNewBuild = checker(
   "body",
 );
 const readBody = checker(TemplateBody, "body");
-
-/** A name alone is of the tag that it means where it is asked for alone. */
-const DEFAULT_TAG = "default";
 
 const createTemplateBuild: E2bHandler = async (context, request, reply) => {
   const { name: asked, alias, tags: further = [], cpuCount, memoryMB } = readNewBuild(request.body);
@@ -130,7 +128,9 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
     const [tag, ...more_tags] = asked.tags;
     const size = asked.size === null ? {} : { sizes: [asked.size], ...buildSizeFor(asked.size) };
     const named = { name: asked.name, ...(tag !== undefined && { tag }), more_tags };
-    const creation = buildCreation(context, caller, { ...named, ...native, ...size }, asked.id);
+    const { from } = native;
+    const on = from === undefined ? {} : { from: await nativeNameOf(context, caller, from) };
+    const creation = buildCreation(context, caller, { ...named, ...native, ...on, ...size }, asked.id);
     await createIdempotently(context, { request, reply }, creation);
     // The client waits for its answer, not for a microVM: it asks how far the build is.
     if (hashes.length > 0)

@@ -13,6 +13,7 @@ import { deleteTemplates } from "../templates/delete-template.ts";
 import { tagTemplate, templateNotFound, untagTemplate } from "../templates/own-templates.ts";
 import { getTemplate, listTemplates } from "../templates/templates.ts";
 import { readSize } from "../values/sizes.ts";
+import { nativeNameOf } from "./bare-names.ts";
 import { checker } from "./checked-body.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { ENVD_VERSION } from "./sandbox-view.ts";
@@ -111,7 +112,9 @@ const deleteAllVersions: E2bHandler = async (context, request, reply) => {
 };
 
 const findAlias: E2bHandler = async (context, request) => {
-  const { name } = await getTemplate(context, callerOf(request), paramsOf(request).alias);
+  const caller = callerOf(request);
+  const alias = await nativeNameOf(context, caller, paramsOf(request).alias);
+  const { name } = await getTemplate(context, caller, alias);
   return { templateID: name, public: false };
 };
 
@@ -120,7 +123,7 @@ const assignTags: E2bHandler = async (context, request, reply) => {
   const caller = callerOf(request);
   const { name } = parseTemplateName(target);
   const own = tags.map((tag) => checkTag(tag.startsWith(`${name}:`) ? tag.slice(name.length + 1) : tag));
-  const found = await getTemplate(context, caller, target);
+  const found = await getTemplate(context, caller, await nativeNameOf(context, caller, target));
   if (!isOwn(found)) throw templateNotFound(target);
   for (const tag of own) await tagTemplate(context, caller, { name: found.name, tag, template: found.id });
   return reply.code(201).send({ buildID: uuidOf(found.build_id), tags: own });

@@ -1,0 +1,18 @@
+// What a name of a template without a tag means to E2B's clients: its tag `default`, where it has that, and natively `latest`.
+
+import { isId } from "@skerry/contract/ids";
+import { reservedTemplateNames } from "@skerry/contract/templates/template-name";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { findOwnTemplate } from "../templates/own-templates.ts";
+
+/** A name alone is of the tag that it means where it is asked for alone. */
+export const DEFAULT_TAG = "default";
+
+/** As it is asked for natively. */
+export async function nativeNameOf({ db }: Context, { orgId }: Caller, asked: string): Promise<string> {
+  const isBare = !asked.includes(":") && !isId("template", asked) && !isId("snapshot", asked);
+  if (!isBare || reservedTemplateNames.includes(asked)) return asked;
+  const tagged = `${asked}:${DEFAULT_TAG}`;
+  return (await findOwnTemplate(db, orgId, tagged)) === undefined ? asked : tagged;
+}
