@@ -88,6 +88,48 @@ describe("what is built", () => {
     expect(translateTemplate({ steps: [step, { ...step, force: true }] }).request.no_cache).toBe(true);
   });
 
+  test("makes a user who is not there, and goes on from a template of one's own as that has ended", () => {
+    const { request, start } = translateTemplate({ steps: [{ type: "USER", args: ["guest"] }] });
+    expect(request.steps).toEqual([
+      { user: "user" },
+      { workdir: "/home/user" },
+      { user: "root" },
+      { run: expect.stringMatching(/^exec \/bin\/bash -l -c .*useradd -m -s \/bin\/bash/) as string },
+      { user: "user" },
+      { user: "guest" },
+      { user: "root" },
+    ]);
+    expect(start).toEqual({ user: "guest", workdir: null });
+    const base = { env: {}, user: "guest", workdir: "/srv" };
+    const onBase = translateTemplate({ fromTemplate: "own", base });
+    expect([onBase.request.steps?.[0], onBase.start]).toEqual([
+      { user: "guest" },
+      { user: "guest", workdir: "/srv" },
+    ]);
+    expect(translateTemplate({ fromTemplate: "base" }).request.steps).toContainEqual({
+      workdir: "/home/user",
+    });
+  });
+
+  test("has variables in values and folders that are known, and no others", () => {
+    const env = (...args: string[]) => ({ type: "ENV", args });
+    const { request, start } = translateTemplate({
+      steps: [
+        env("PATH", "$HOME/bin:$PATH"),
+        env("A", "${PATH}!", "COST", String.raw`5\$ or 5$`),
+        { type: "WORKDIR", args: ["$HOME/app"] },
+      ],
+    });
+    const path = "/home/user/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    expect(request.steps?.flatMap((step) => step.env ?? [])).toEqual([
+      { PATH: path },
+      { A: `${path}!`, COST: "5$ or 5$" },
+    ]);
+    expect(start.workdir).toBe("/home/user/app");
+    for (const text of ["$NOTHING", "${NOTHING}", "${PATH:-x}"])
+      expect(() => translateTemplate({ steps: [env("A", text)] })).toThrow("is not known here");
+  });
+
   test("is refused where it is no instruction, or stands on an image", () => {
     const instructionOf = (body: Parameters<typeof translateTemplate>[0]): number | undefined => {
       try {

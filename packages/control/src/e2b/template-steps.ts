@@ -37,10 +37,23 @@ export const TemplateBody = Type.Object(
 );
 export type TemplateBody = Static<typeof TemplateBody>;
 
+/** What a template stands on that is the organization's own: what its instructions have left. */
+export interface TemplateBase {
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: string;
+  /** Null: the home of the user. */
+  readonly workdir: string | null;
+}
+
+/** As it is kept, with what it was to stand on when it came. */
+export type KeptTemplate = TemplateBody & { readonly base?: TemplateBase | undefined };
+
 type NativeStep = NonNullable<BuildRequest["steps"]>[number];
 
 export interface TranslatedTemplate {
   readonly request: Pick<BuildRequest, "from" | "steps" | "start" | "context" | "no_cache">;
+  /** Whom and where commands in its sandboxes are that say nothing of it; the folder is null for the home of the user. */
+  readonly start: Pick<TemplateBase, "user" | "workdir">;
   /** Of the archives that the steps copy from, each once. */
   readonly hashes: readonly string[];
   /** Of each step that is carried out, in their order: the number of the instruction that it is part of, from 1. */
@@ -59,7 +72,12 @@ export const E2B_USER = "user";
 const HOME = "/home/user";
 
 /** Throws a fault of an instruction, or of what all stands on. */
-export function translateTemplate({ fromImage, fromTemplate, ...body }: TemplateBody): TranslatedTemplate {
+export function translateTemplate({
+  fromImage,
+  fromTemplate,
+  base,
+  ...body
+}: KeptTemplate): TranslatedTemplate {
   const image = fromImage?.replace(/^(?:docker\.io\/)?/, "").replace(/:latest$/, "");
   const from = fromTemplate ?? IMAGES.get(image ?? "e2bdev/base");
   if (from === undefined)
@@ -67,7 +85,7 @@ export function translateTemplate({ fromImage, fromTemplate, ...body }: Template
       0,
       `Templates stand on a template here: "${fromImage?.slice(0, 100)}" is an image. Build it natively, as a template with an \`image\`, and begin with \`fromTemplate\`.`,
     );
-  const translation = new Translation(fromTemplate === undefined);
+  const translation = new Translation(base);
   for (const [index, step] of (body.steps ?? []).entries()) translation.add(step, index + 1);
   const start = startOf(body, translation.finish());
   // With us all of a build uses the cache, or nothing of it.
@@ -79,7 +97,7 @@ export function translateTemplate({ fromImage, fromTemplate, ...body }: Template
       ...(isForced && { no_cache: true }),
       ...(start !== undefined && { start }),
     },
-    ...{ hashes, instructions, instructionOfStep },
+    ...{ hashes, instructions, instructionOfStep, start: translation.start },
   };
 }
 
@@ -98,24 +116,31 @@ class Translation {
   readonly hashes: string[] = [];
   readonly instructions: number[] = [];
   readonly instructionOfStep: number[] = [];
-  #user = E2B_USER;
+  readonly #env = new Map([["PATH", PATH]]);
+  #user: string;
+  #workdir: string | null;
   #instruction = 0;
 
-  constructor(isFresh: boolean) {
-    this.#push({ user: E2B_USER });
-    if (isFresh) this.#push({ workdir: HOME });
+  /** `base`: undefined for a template that is built in, or not of these clients. */
+  constructor(base: TemplateBase | undefined) {
+    for (const [name, value] of Object.entries(base?.env ?? {})) this.#env.set(name, value);
+    this.#user = base?.user ?? E2B_USER;
+    this.#workdir = base?.workdir ?? null;
+    this.#push({ user: this.#user });
+    if (base === undefined) this.#push({ workdir: HOME });
+  }
+
+  get start(): TranslatedTemplate["start"] {
+    return { user: this.#user, workdir: this.#workdir };
   }
 
   add({ type, args = [], filesHash }: Static<typeof Step>, instruction: number): void {
     this.#instruction = instruction;
     const [first = "", second = "", third = "", fourth = ""] = args;
     if (type === "RUN") return this.#run(first, second === "" ? this.#user : second);
-    if (type === "ENV") return this.#push({ env: pairsOf(args) });
-    if (type === "USER") {
-      this.#user = first;
-      return this.#push({ user: first });
-    }
-    if (type === "WORKDIR") return this.#workdir(first);
+    if (type === "ENV") return this.#setEnv(pairsOf(args));
+    if (type === "USER") return this.#become(first);
+    if (type === "WORKDIR") return this.#goTo(this.#expanded(first));
     if (type === "COPY")
       return this.#copy({ source: first, target: second, owner: third, mode: fourth }, filesHash);
     throw new TemplateFault(instruction, `There is no instruction "${type}" here.`);
@@ -140,12 +165,43 @@ class Translation {
     if (user !== this.#user) this.#push({ user: this.#user });
   }
 
+  #setEnv(pairs: Readonly<Record<string, string>>): void {
+    const values = Object.entries(pairs).map(([name, value]) => [name, this.#expanded(value)] as const);
+    for (const [name, value] of values) this.#env.set(name, value);
+    this.#push({ env: Object.fromEntries(values) });
+  }
+
+  /** One that is not there is made, with a home. Who begins without a folder of the template's begins there. */
+  #become(user: string): void {
+    const [name = ""] = user.split(":");
+    if (user !== this.#user && name !== "root" && !/^\d+$/.test(name))
+      this.#run(`id -u ${quoted(name)} >/dev/null 2>&1 || useradd -m -s /bin/bash ${quoted(name)}`, "root");
+    this.#user = user;
+    this.#workdir = null;
+    this.#push({ user });
+  }
+
+  /** With what is known of the variables that it names. */
+  #expanded(text: string): string {
+    return text.replaceAll(VARIABLE, (whole, braced?: string, bare?: string) => {
+      const name = braced ?? bare;
+      if (name === undefined) return "$";
+      const value = name === "HOME" ? (this.#env.get(name) ?? homeOf(this.#user)) : this.#env.get(name);
+      if (value !== undefined) return value;
+      throw new TemplateFault(
+        this.#instruction,
+        `The value of "${whole.slice(0, 100)}" is not known here: set the variable in an earlier instruction, or write "\\$" for a "$".`,
+      );
+    });
+  }
+
   /** A folder that is made for it is the user's. */
-  #workdir(path: string): void {
+  #goTo(path: string): void {
     this.#run(
       `[ -d ${quoted(path)} ] || { mkdir -p ${quoted(path)} && chown ${quoted(this.#user)} ${quoted(path)}; }`,
       "root",
     );
+    this.#workdir = posix.resolve(this.#workdir ?? homeOf(this.#user), path);
     this.#push({ workdir: path });
   }
 
@@ -157,6 +213,17 @@ class Translation {
     this.#push({ copy: { from: hash, to: `${place}/files` } });
     this.#run(copyScript(asked, place, asked.owner === "" ? this.#user : asked.owner), "root");
   }
+}
+
+/** That images and templates have unless they say otherwise. */
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** `\$`, which is no variable, `${NAME}` and `$NAME`. */
+const VARIABLE = /\\\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)/g;
+
+function homeOf(user: string): string {
+  const [name = ""] = user.split(":");
+  return name === "root" || name === "0" ? "/root" : `/home/${name}`;
 }
 
 interface Copy {

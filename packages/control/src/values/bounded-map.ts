@@ -28,11 +28,6 @@ export class BoundedMap<Key, Value> {
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  /** Oldest first. */
-  entries(): IterableIterator<[Key, Value]> {
-    return this.#entries.entries();
-  }
-
   delete(key: Key): void {
     this.#entries.delete(key);
   }
