@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Template, waitForPort } from "e2b-2.51";
+import { Sandbox, Template, waitForPort } from "e2b-2.51";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
@@ -121,7 +121,7 @@ describe("what is built", () => {
       ],
     });
     const path = "/home/user/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    expect(request.steps?.flatMap((step) => step.env ?? [])).toEqual([
+    expect(request.steps?.flatMap(({ env: set }) => (set === undefined ? [] : [set]))).toEqual([
       { PATH: path },
       { A: `${path}!`, COST: "5$ or 5$" },
     ]);
@@ -205,6 +205,26 @@ test("a name alone means the version with the tag default, and where there is no
   expect(rows).toEqual([{ from: "bare:default" }]);
   await Template.assignTags("bare", "again", options());
   expect(await shown("bare:again")).toBe(first);
+});
+
+test("commands of a sandbox begin as the user and in the folder that its template ended with", async () => {
+  const guest = Template().fromBaseImage().setUser("guest");
+  await whileBuilding(Template.build(guest, "of-guest", options()));
+  const placed = Template().fromTemplate("of-guest").setWorkdir("/srv/app");
+  await whileBuilding(Template.build(placed, "placed", options()));
+  const startIn = async (name: string) => {
+    const sandbox = await Sandbox.create(name, e2bOptions(world));
+    await fetch(`${world.url}/v1/sandboxes/${sandbox.sandboxId}/files/etc/passwd`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${world.token}`, "content-type": "application/octet-stream" },
+      body: "root:x:0:0::/root:/bin/sh\nguest:x:1007:1007::/home/guest:/bin/bash\n",
+    });
+    await sandbox.commands.run("print this");
+    const { env, workdir } = world.host.executions.last.command;
+    return [env["USER"], workdir];
+  };
+  expect(await startIn("of-guest")).toEqual(["guest", "/home/guest"]);
+  expect(await startIn("placed")).toEqual(["guest", "/srv/app"]);
 });
 
 test("files are sent once, by a URL that takes nothing else", async () => {

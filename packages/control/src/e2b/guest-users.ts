@@ -5,31 +5,42 @@ import type { Context } from "../context.ts";
 import { downloadFile } from "../vms/files/files.ts";
 import { KnownUsers, type GuestUser } from "./known-users.ts";
 import { parsePasswd } from "./passwd.ts";
+import { startOfSandbox } from "./template-starts.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 
 const ROOT: GuestUser = { name: "root", uid: 0, gid: 0, home: "/root" };
-/** Of who names none. A sandbox without it, whose template is not made for E2B's clients, works as root. */
+/** Of who names none, where the template says nothing of it. A sandbox without it, whose template is not made for E2B's clients, works as root. */
 export const DEFAULT_USER = "user";
 
 const PASSWD_MAX_BYTES = 256 * 1024;
 
 const known = new KnownUsers();
 
-/** The user of this name; without one the default. Throws `unauthorized` where there is none. */
+/** The user of this name; without one that of the sandbox's template. Throws `unauthorized` where there is none. */
 export async function guestUser(
   context: Context,
   call: SandboxCall,
   name: string | undefined,
 ): Promise<GuestUser> {
-  const wanted = name ?? DEFAULT_USER;
   const sandbox = `${call.caller.orgId} ${call.id}`;
-  const found = known.get(sandbox, wanted, performance.now());
+  const key = name ?? NAMED_NOT;
+  const found = known.get(sandbox, key, performance.now());
   if (found !== undefined) return found;
+  const wanted = name ?? (await defaultUserName(context, call));
   const users = parsePasswd(await readPasswd(context, call));
   const user = users.get(wanted) ?? (name === undefined || name === ROOT.name ? ROOT : undefined);
   if (user === undefined) throw noSuchUser(wanted);
-  known.set(sandbox, wanted, { user, nowMs: performance.now() });
+  known.set(sandbox, key, { user, nowMs: performance.now() });
   return user;
+}
+
+/** No user has it. */
+const NAMED_NOT = "";
+
+async function defaultUserName(context: Context, call: SandboxCall): Promise<string> {
+  const { user = DEFAULT_USER } = (await startOfSandbox(context, call)) ?? {};
+  const [name = DEFAULT_USER] = user.split(":");
+  return name;
 }
 
 /** The name in `Authorization: Basic`, which has no password. */

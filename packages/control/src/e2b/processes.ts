@@ -16,6 +16,7 @@ import {
   type GuestProcess,
 } from "./command-line.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
+import { startOfSandbox } from "./template-starts.ts";
 import { guestUser, userNameOf } from "./guest-users.ts";
 import type { GuestUser } from "./known-users.ts";
 import type { ProcessSelector, StartRequest } from "./wire/process_pb.js";
@@ -80,10 +81,13 @@ export async function startProcess(
     throw new ConnectError(`The tag is longer than ${TAG_MAX_CHARS} characters.`, Code.InvalidArgument);
   const user = await guestUser(context, call, userNameOf(rpc.requestHeader.get("authorization")));
   const { cmd, args, cwd, envs } = config;
+  const isPlaced = cwd !== undefined && cwd !== "";
   const leftMs = rpc.timeoutMs();
   const request = {
     command: commandLineOf({ cmd, args, cwd, tag }, user),
-    workdir: cwd === undefined || cwd === "" ? user.home : resolvePath(cwd, user),
+    workdir: isPlaced
+      ? resolvePath(cwd, user)
+      : ((await startOfSandbox(context, call))?.workdir ?? user.home),
     env: { ...environmentOf(user), ...envs },
     stdin_open: stdin ?? true,
     ...(leftMs !== undefined && { timeout: formatDuration(boundedTimeout(leftMs)) }),

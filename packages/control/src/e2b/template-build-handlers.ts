@@ -27,7 +27,8 @@ import type { E2bHandler } from "./e2b-routes.ts";
 import { askedBuild, faultOf, type Fault } from "./template-builds.ts";
 import { takeArchive, uploadLink } from "./template-archives.ts";
 import { uploadRightOf } from "./upload-right.ts";
-import { TemplateBody, translateTemplate } from "./template-steps.ts";
+import { TemplateBody, translateTemplate, type KeptTemplate } from "./template-steps.ts";
+import { baseOf } from "./template-starts.ts";
 import { forgetSteps, insertAskedBuild, noteFault, noteSteps, readArchive } from "./template-store.ts";
 import { uuidOf } from "./uuid-ids.ts";
 
@@ -119,8 +120,8 @@ export const uploadArchive: E2bHandler = async (context, request, reply) => {
 
 const startTemplateBuild: E2bHandler = async (context, request, reply) => {
   const caller = callerOf(request);
-  const body = readBody(request.body);
   const asked = await askedBuild(context, caller, paramsOf(request));
+  const body = await standing(context, caller, readBody(request.body));
   if (!(await noteSteps(context.db, asked.id, body)))
     throw new SkerryError("build_over", "The steps of this build have come before.");
   try {
@@ -128,9 +129,7 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
     const [tag, ...more_tags] = asked.tags;
     const size = asked.size === null ? {} : { sizes: [asked.size], ...buildSizeFor(asked.size) };
     const named = { name: asked.name, ...(tag !== undefined && { tag }), more_tags };
-    const { from } = native;
-    const on = from === undefined ? {} : { from: await nativeNameOf(context, caller, from) };
-    const creation = buildCreation(context, caller, { ...named, ...native, ...on, ...size }, asked.id);
+    const creation = buildCreation(context, caller, { ...named, ...native, ...size }, asked.id);
     await createIdempotently(context, { request, reply }, creation);
     // The client waits for its answer, not for a microVM: it asks how far the build is.
     if (hashes.length > 0)
@@ -148,11 +147,19 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
   return reply.code(202).send(null);
 };
 
+/** With what it stands on, by the name that means that natively. */
+async function standing(context: Context, caller: Caller, body: TemplateBody): Promise<KeptTemplate> {
+  if (body.fromTemplate === undefined) return body;
+  const fromTemplate = await nativeNameOf(context, caller, body.fromTemplate);
+  const base = await baseOf(context, caller, fromTemplate);
+  return { ...body, fromTemplate, ...(base !== undefined && { base }) };
+}
+
 /** What goes wrong is told as the end of the build. Where not even that can be noted, the build ends when its files have not come in time. */
 async function sendFilesLater(
   context: Context,
   caller: Caller,
-  { body, ...files }: Files & { readonly body: TemplateBody },
+  { body, ...files }: Files & { readonly body: KeptTemplate },
 ): Promise<void> {
   const { id } = files;
   try {

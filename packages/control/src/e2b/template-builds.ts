@@ -17,7 +17,7 @@ import type { E2bHandler } from "./e2b-routes.ts";
 import {
   TemplateFault,
   translateTemplate,
-  type TemplateBody,
+  type KeptTemplate,
   type TranslatedTemplate,
 } from "./template-steps.ts";
 import { findAskedBuild, type AskedBuild } from "./template-store.ts";
@@ -81,7 +81,7 @@ export interface Fault {
 }
 
 /** What is wrong with what was asked for, and where; undefined where that is not what has failed. */
-export function faultOf(error: unknown, body: TemplateBody): Fault | undefined {
+export function faultOf(error: unknown, body: KeptTemplate): Fault | undefined {
   if (!(error instanceof SkerryError)) return undefined;
   const { code, message, context } = error;
   if (error instanceof TemplateFault) return { message, instruction: error.instruction };
@@ -138,7 +138,7 @@ async function findNative(context: Context, caller: Caller, id: string) {
 /** It was checked when it came, and what this process knew then it knows still. */
 function translated({ body }: AskedBuild): TranslatedTemplate | undefined {
   try {
-    return body === null ? undefined : translateTemplate(body as TemplateBody);
+    return body === null ? undefined : translateTemplate(body as KeptTemplate);
   } catch {
     return undefined;
   }

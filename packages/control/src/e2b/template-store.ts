@@ -3,7 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Database, Queries, Tables } from "../db/database.ts";
-import type { TemplateBody } from "./template-steps.ts";
+import type { KeptTemplate } from "./template-steps.ts";
 
 export type AskedBuild = Selectable<Tables["e2b_builds"]>;
 
@@ -39,7 +39,7 @@ export async function findAskedBuild(
 }
 
 /** False where its steps have come before. */
-export async function noteSteps(db: Queries, id: string, body: TemplateBody): Promise<boolean> {
+export async function noteSteps(db: Queries, id: string, body: KeptTemplate): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("e2b_builds")
     .set({ body: JSON.stringify(body) })
