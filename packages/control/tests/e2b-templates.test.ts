@@ -4,12 +4,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Sandbox, Template, waitForPort } from "e2b-2.51";
+import { Sandbox, Template } from "e2b-2.51";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
-import { addChunk } from "../src/e2b/template-store.ts";
-import { type TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
 import { idOfUuid, uuidOf } from "../src/e2b/uuid-ids.ts";
 import { newId } from "@skerry/contract/ids";
 import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
@@ -46,103 +43,6 @@ test("ids are UUIDs to the clients, and the same ids again", () => {
     expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   }
   expect(idOfUuid("build", "no id")).toBe("no id");
-});
-
-describe("what is built", () => {
-  test("begins as the user in its home, and goes on as the instructions say", () => {
-    const { request, hashes, instructions } = translateTemplate({
-      fromImage: "e2bdev/base",
-      steps: [
-        { type: "ENV", args: ["A", "1", "B", "2"] },
-        { type: "RUN", args: ["echo $A"] },
-        { type: "RUN", args: ["apt-get update", "root"] },
-        { type: "USER", args: ["root"] },
-        { type: "RUN", args: ["id"] },
-      ],
-      startCmd: "serve",
-      readyCmd: waitForPort(8080).getCmd(),
-    });
-    expect(request).toEqual({
-      from: "base",
-      steps: [
-        { user: "user" },
-        { workdir: "/home/user" },
-        { env: { A: "1", B: "2" } },
-        { run: "exec /bin/bash -l -c 'echo $A'" },
-        { user: "root" },
-        { run: "exec /bin/bash -l -c 'apt-get update'" },
-        { user: "user" },
-        { user: "root" },
-        { run: "exec /bin/bash -l -c 'id'" },
-      ],
-      context: false,
-      start: { command: "exec /bin/bash -l -c 'serve'", ready: { port: 8080 } },
-    });
-    expect([hashes, instructions]).toEqual([[], [0, 2, 3, 5]]);
-  });
-
-  test("uses the cache unless the template or one of its steps says otherwise", () => {
-    const step = { type: "RUN", args: ["true"] };
-    expect(translateTemplate({ force: false, steps: [step] }).request.no_cache).toBeUndefined();
-    expect(translateTemplate({ force: true, steps: [step] }).request.no_cache).toBe(true);
-    expect(translateTemplate({ steps: [step, { ...step, force: true }] }).request.no_cache).toBe(true);
-  });
-
-  test("makes a user who is not there, and goes on from a template of one's own as that has ended", () => {
-    const { request, start } = translateTemplate({ steps: [{ type: "USER", args: ["guest"] }] });
-    expect(request.steps).toEqual([
-      { user: "user" },
-      { workdir: "/home/user" },
-      { user: "root" },
-      { run: expect.stringMatching(/^exec \/bin\/bash -l -c .*useradd -m -s \/bin\/bash/) as string },
-      { user: "user" },
-      { user: "guest" },
-      { user: "root" },
-    ]);
-    expect(start).toEqual({ user: "guest", workdir: null });
-    const base = { env: {}, user: "guest", workdir: "/srv" };
-    const onBase = translateTemplate({ fromTemplate: "own", base });
-    expect([onBase.request.steps?.[0], onBase.start]).toEqual([
-      { user: "guest" },
-      { user: "guest", workdir: "/srv" },
-    ]);
-    expect(translateTemplate({ fromTemplate: "base" }).request.steps).toContainEqual({
-      workdir: "/home/user",
-    });
-  });
-
-  test("has variables in values and folders that are known, and no others", () => {
-    const env = (...args: string[]) => ({ type: "ENV", args });
-    const { request, start } = translateTemplate({
-      steps: [
-        env("PATH", "$HOME/bin:$PATH"),
-        env("A", "${PATH}!", "COST", String.raw`5\$ or 5$`),
-        { type: "WORKDIR", args: ["$HOME/app"] },
-      ],
-    });
-    const path = "/home/user/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    expect(request.steps?.flatMap(({ env: set }) => (set === undefined ? [] : [set]))).toEqual([
-      { PATH: path },
-      { A: `${path}!`, COST: "5$ or 5$" },
-    ]);
-    expect(start.workdir).toBe("/home/user/app");
-    for (const text of ["$NOTHING", "${NOTHING}", "${PATH:-x}"])
-      expect(() => translateTemplate({ steps: [env("A", text)] })).toThrow("is not known here");
-  });
-
-  test("is refused where it is no instruction, or stands on an image", () => {
-    const instructionOf = (body: Parameters<typeof translateTemplate>[0]): number | undefined => {
-      try {
-        translateTemplate(body);
-        return undefined;
-      } catch (error) {
-        return (error as TemplateFault).instruction;
-      }
-    };
-    expect(instructionOf({ steps: [{ type: "RUN", args: ["true"] }, { type: "ADD" }] })).toBe(2);
-    expect(instructionOf({ fromImage: "ubuntu:22.04" })).toBe(0);
-    expect(instructionOf({ steps: [{ type: "COPY", args: ["a", "b"] }] })).toBe(1);
-  });
 });
 
 test("a template is built, found by its name and tags, and deleted", async () => {
@@ -249,72 +149,6 @@ test("files are sent once, by a URL that takes nothing else", async () => {
   for (const url of [other, expired, `${world.url}/e2b/archives/${hash}`])
     expect((await fetch(url, { method: "PUT", body: "x" })).status).toBe(401);
   expect((await fetch(link.body.url, { method: "PUT", body: "x" })).status).toBe(200);
-});
-
-describe("archives", () => {
-  const hash = "ef".repeat(32);
-  const link = async () =>
-    (await world.call<{ present: boolean; url: string }>("GET", `/e2b/templates/any/files/${hash}`)).body;
-  const send = async (body: string) => (await fetch((await link()).url, { method: "PUT", body })).status;
-  const held = async () => {
-    const { rows } = await sql<{ bytes: number }>`
-      select coalesce(sum(length(content)), 0)::integer as bytes from e2b_archive_chunks c
-      where not exists (select from e2b_archives a where a.upload = c.upload and a.hash <> ${hash})`.execute(
-      world.db,
-    );
-    return rows[0]?.bytes;
-  };
-  const aged = () =>
-    sql`update e2b_archives set created_at = now() - interval '59 minutes'`.execute(world.db);
-  const late = async () => {
-    await sql`update e2b_archives set created_at = created_at - interval '2 minutes'`.execute(world.db);
-    await sql`update e2b_archive_chunks set created_at = created_at - interval '2 hours'`.execute(world.db);
-    await expiredRowsSweeper(world.context, 1_000).activate(new AbortController().signal);
-  };
-
-  test("that come at once have no more room together than one after the other", async () => {
-    const content = Buffer.alloc(1_000);
-    const { orgId } = world;
-    const { rows } = await sql<{ bytes: number }>`
-      select coalesce(sum(length(content)), 0)::integer as bytes from e2b_archive_chunks`.execute(world.db);
-    const before = rows[0]?.bytes ?? 0;
-    const added = await Promise.all(
-      Array.from({ length: 10 }, (_, index) =>
-        addChunk(world.db, { orgId, upload: `at once ${index}`, index, content }, before + 3_000),
-      ),
-    );
-    expect(added.filter(Boolean)).toHaveLength(3);
-    await sql`delete from e2b_archive_chunks where upload like 'at once %'`.execute(world.db);
-  });
-
-  test("take the place of an earlier one, and none is empty", async () => {
-    expect(await send("first")).toBe(200);
-    expect(await send("second")).toBe(200);
-    expect(await held()).toBe("second".length);
-    expect(await send("")).toBe(400);
-    expect(await held()).toBe("second".length);
-    expect((await link()).present).toBe(true);
-  });
-
-  test("that are asked for stay, and others go without being asked for", async () => {
-    await send("kept");
-    await aged();
-    expect((await link()).present).toBe(true);
-    await late();
-    expect(await held()).toBe("kept".length);
-    await aged();
-    await late();
-    expect(await held()).toBe(0);
-  });
-
-  test("are few at once", async () => {
-    const { openArchives } = world.context;
-    const take = () => openArchives.take(world, { kind: { noun: "archive" }, id: hash });
-    const open = [take(), take()];
-    expect(await send("one more")).toBe(429);
-    for (const one of open) one[Symbol.dispose]();
-    expect(await send("one more")).toBe(200);
-  });
 });
 
 describe("the start of a build", () => {
