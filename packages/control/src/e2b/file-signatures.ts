@@ -37,17 +37,24 @@ export function readSignature({ method, query }: Pick<FastifyRequest, "method" |
   const parts = [path, username, signature, expiration].map((part) => part ?? "");
   if (signature === undefined || !parts.every((part) => typeof part === "string"))
     throw refused("missing signature query parameter");
-  const [, digest] = /^v1_([A-Za-z0-9+/]{43})=?$/.exec(parts[2] ?? "") ?? [];
-  const isTimed = expiration !== undefined;
-  const [asked = "", user = ""] = parts;
+  const [asked = "", user = "", signed = "", until] = parts;
   if (isTooLong(asked, user)) throw refused("invalid signature");
-  if (digest === undefined || (isTimed && !/^\d{1,12}$/.test(parts[3] ?? "")))
-    throw refused("invalid signature");
+  return signatureOf(
+    `${asked}:${METHODS[method]}:${user}:`,
+    signed,
+    expiration === undefined ? undefined : until,
+  );
+}
+
+function signatureOf(before: string, signature: string, until: string | undefined): FileSignature {
+  const [, digest] = /^v1_([A-Za-z0-9+/]{43})=?$/.exec(signature) ?? [];
+  const isTimed = until !== undefined;
+  if (digest === undefined || (isTimed && !/^\d{1,12}$/.test(until))) throw refused("invalid signature");
   return {
-    before: `${asked}:${METHODS[method]}:${user}:`,
-    after: isTimed ? `:${parts[3]}` : "",
+    before,
+    after: isTimed ? `:${until}` : "",
     digest: Buffer.from(digest, "base64"),
-    expiresAtS: isTimed ? Number(parts[3]) : undefined,
+    expiresAtS: isTimed ? Number(until) : undefined,
   };
 }
 
