@@ -144,5 +144,5 @@ export class FakeTemplates {
 /** The file of a built-in template, or an empty disk. No seal has made it. */
 function lowest(kind: "template" | "empty"): DiskLayer {
   const digest = createHash("sha256").update(kind).digest("hex");
-  return { digest, bytes: kind === "template" ? 500_000_000 : 0 };
+  return { digest, bytes: kind === "template" ? 50_000_000 : 0 };
 }
