@@ -56,15 +56,23 @@ export async function copyTemplate(context: Context, copy: CopyRow, stop: AbortS
       "a template did not get to another host",
     );
     if (!isFinal && copy.attempts < ATTEMPTS_MAX) return postponeCopy(context.db, copy, reason);
-    // It may have got there meanwhile, with another copy: this one was for a size more.
-    if ((await hostsOfTemplate(context.db, copy.template_id)).has(copy.host_id))
-      return dropCopy(context.db, copy);
-    await target.templates.delete(copy.template_id, stop);
-    return failCopy(context.db, copy, reason);
+    return takeBack(context, { copy, target, stop }, reason);
   }
   const isWanted = await context.db.transaction().execute((transaction) => finishCopy(transaction, copy));
   if (!isWanted) return withdraw(context, copy, target);
   context.log.info({ template_id: copy.template_id, host_id: copy.host_id }, "a template is on another host");
+}
+
+async function takeBack(
+  context: Context,
+  { copy, target, stop }: Omit<Bringing, "template">,
+  reason: string,
+): Promise<void> {
+  // It may have got there meanwhile, with another copy: this one was for a size more.
+  const places = await hostsOfTemplate(context.db, copy.template_id);
+  if (places.has(copy.host_id)) return dropCopy(context.db, copy);
+  await target.templates.delete(copy.template_id, stop);
+  return failCopy(context.db, copy, reason);
 }
 
 /** The row is the last to go: where the host does not answer, it is asked again. */
