@@ -141,8 +141,8 @@ export class FakeTemplates {
   }
 }
 
-/** The file of a built-in template, or an empty disk. No seal has made it. */
-function lowest(kind: "template" | "empty"): DiskLayer {
+/** The file of a built-in template, also below a snapshot, or an empty disk. No seal has made it. */
+function lowest(kind: "template" | "snapshot" | "empty"): DiskLayer {
   const digest = createHash("sha256").update(kind).digest("hex");
-  return { digest, bytes: kind === "template" ? 50_000_000 : 0 };
+  return { digest, bytes: kind === "empty" ? 0 : 50_000_000 };
 }
