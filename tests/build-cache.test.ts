@@ -82,7 +82,7 @@ test(
 
     await writeFile(join(folder, "needs.txt"), "library 2\n");
     const third = await buildFolder("app");
-    expect(hits(third.build).slice(0, 3)).toEqual([true, false, false]);
+    expect(hits(third.build).slice(0, 3)).toEqual([false, false, false]);
     const changed = await answerOf("app");
     expect(changed).toMatch(/^library 2\nsecond\n3000000\n/);
     expect(changed).not.toContain(said.trim().split("\n").at(-1));

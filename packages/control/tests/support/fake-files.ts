@@ -132,7 +132,6 @@ function remove(files: Map<string, StoredFile>, path: string, recursive: boolean
   if (!isDirectory) found(files, path);
   if (isDirectory && !recursive) throw new SkerryError("directory_not_empty", "It is not empty.");
   files.delete(path);
-  for (const below of [...files.keys()].filter((one) => one.startsWith(`${path}/`))) files.delete(below);
 }
 
 async function storeFile(
