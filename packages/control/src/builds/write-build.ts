@@ -24,7 +24,7 @@ export interface NewBuild {
   readonly keys: readonly (string | null)[];
   /** What the cache has of them; the last one is what the build begins on. */
   readonly cached: readonly CacheRow[];
-  /** It is carried out. Otherwise it takes no room, and its steps are told to nobody. */
+  /** It is carried out. Otherwise it takes no room, and no host gets its steps. */
   readonly isCarriedOut: boolean;
 }
 

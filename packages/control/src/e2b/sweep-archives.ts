@@ -6,7 +6,7 @@ import type { Queries } from "../db/database.ts";
 /** What is not asked for by then is forgotten. */
 const KEPT = sql`interval '1 hour'`;
 
-/** Forgets archives that nobody has asked for within an hour, and what has come of those that never came whole. How many rows; at most `limit` of each. */
+/** Forgets archives that no build has asked for within an hour, and what has come of those that never came whole. How many rows; at most `limit` of each. */
 export async function sweepArchives(db: Queries, limit: number): Promise<number> {
   const archives = await sql`
     delete from e2b_archives where (org_id, hash) in (

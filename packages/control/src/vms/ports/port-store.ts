@@ -35,7 +35,7 @@ export async function openPort(
   return numAffectedRows > 0n;
 }
 
-/** Where all ports were public, none is any more: to close too much harms nobody. */
+/** Where all ports were public, none is any more: a port too few is opened again, and one too many is an open door. */
 export async function closePort(
   db: Database,
   { table }: Pick<VmKind, "table">,
