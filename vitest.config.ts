@@ -6,8 +6,7 @@ import { testFiles, testKernel } from "./tests/kvm/test-kernel.ts";
 
 const MINUTE_MS = 60_000;
 
-/** The files that take longest, longest first: the run would wait for one of them alone if it began last. Those that build templates come
- *  after `egress`, while which packages cannot be fetched. */
+/** The files that take longest, longest first: the run would wait for one of them alone if it began last. */
 const LONGEST = [
   ...[
     "kill",
@@ -40,6 +39,12 @@ const LONGEST = [
 ].map((file) => join(import.meta.dirname, file));
 for (const file of LONGEST)
   if (!existsSync(file)) throw new Error(`LONGEST names ${file}, which is not there`);
+
+/** What takes too long for every run: the whole matrices alone have these files. Not skipped in the others, whose every test has to run. */
+const FULL_ONLY =
+  process.env["SKERRY_TEST_FULL"] === "1"
+    ? []
+    : ["tests/code-interpreter.test.ts", "tests/e2b-compatibility.test.ts"];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -122,7 +127,7 @@ export default defineConfig({
         test: {
           name: "end-to-end",
           include: ["tests/**/*.test.ts"],
-          exclude: ["tests/kvm/**"],
+          exclude: ["tests/kvm/**", ...FULL_ONLY],
           globalSetup: ["tests/support/global-setup.ts"],
           setupFiles: ["tests/support/await-platform.ts"],
           testTimeout: 5 * MINUTE_MS,

@@ -8,6 +8,7 @@ import { startPlatform, type Platform } from "../tests/support/platform.ts";
 import { Floor } from "./floor.ts";
 import { Podman } from "./podman.ts";
 import { poolAtRest, WARM_MIN } from "./pool.ts";
+import type { Series } from "./series.ts";
 import type { Scale } from "./scale.ts";
 
 export const root = join(import.meta.dirname, "..");
@@ -41,6 +42,8 @@ export class Bench implements AsyncDisposable {
   readonly scale: Scale;
   /** With clones that wait. */
   readonly platform: Platform;
+  /** Of the chapter that is being measured, those that have begun: what they have is told also where it is interrupted. */
+  begun: Series[] = [];
   readonly #stack: AsyncDisposableStack;
   #cold: Promise<Platform> | undefined;
   #floor: Promise<Floor> | undefined;

@@ -18,13 +18,14 @@ const CHANGED_BYTES = 20_000_000;
 const LOOK_MS = 25;
 const closed = { size: "shared-cpu-1x", egress: { mode: "deny_all" } } as const;
 
+const DEPENDENCIES =
+  "for n in $(seq 2000); do mkdir -p node_modules/$n; head -c 8000 /dev/zero > node_modules/$n/index.js; done";
+
 /** As a detected app of Node is built, without its registry. */
 const appSteps = [
   { workdir: "/app" },
   { copy: { from: "package.json", to: "/app/package.json" } },
-  {
-    run: "for n in $(seq 2000); do mkdir -p node_modules/$n; head -c 8000 /dev/zero > node_modules/$n/index.js; done",
-  },
+  { run: DEPENDENCIES },
   { copy: { from: ".", to: "/app" } },
 ];
 const appStart = { command: "node server.js", ready: { port: 8080 } };
@@ -33,23 +34,33 @@ export async function measureBuilds(bench: Bench): Promise<Measure[]> {
   const platform = await bench.cold();
   const folder = await mkdtemp("/tmp/skerry-bench-builds-");
   try {
+    // The images of `builder` and `node` are built when a build first asks for them, and one that waits for its context does not wait that long.
+    await built(platform, {
+      name: "first",
+      from: "node",
+      steps: [{ run: "true" }],
+      timeout: "2h",
+      ...closed,
+    });
     return [
-      ...(await measureApp(platform, folder, bench.scale.buildRounds)),
-      ...(await measureSmallFiles(platform, bench.scale.buildRounds)),
-      ...(await measureLayers(platform)),
+      ...(await measureApp(bench, platform, folder)),
+      ...(await measureSmallFiles(bench, platform)),
+      ...(await measureLayers(bench, platform)),
+      ...(await measureDockerfile(bench, platform)),
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function measureApp(platform: Platform, folder: string, rounds: number): Promise<Measure[]> {
+async function measureApp(bench: Bench, platform: Platform, folder: string): Promise<Measure[]> {
   const series = (what: string, bar: string): Series => new Series({ what, unit: "ms", bar });
   const unchanged = series("build of an unchanged app, with its folder's digests", "≤ 1,000");
   const changed = series("build of a Node app with one changed line, its dependencies cached", "–");
   const unfrozen = series("… without the freeze", "≤ 15,000");
   const base = series("create of `base`", "–");
   const first = series("first create of a template that was just built", `median ≤ 2 × ${base.measure.what}`);
+  bench.begun.push(unchanged, changed, unfrozen, base, first);
   const write = (line: number) =>
     writeFile(
       join(folder, "server.js"),
@@ -59,7 +70,7 @@ async function measureApp(platform: Platform, folder: string, rounds: number): P
   await write(0);
   const request: BuildRequest = { name: "app", from: "node", steps: appSteps, start: appStart, ...closed };
   await buildFolder(platform, folder, request);
-  for (const round of range(rounds)) {
+  for (const round of range(bench.scale.buildRounds)) {
     await attempt(
       [unchanged],
       async () => void (await unchanged.time(() => buildFolder(platform, folder, request))),
@@ -81,7 +92,7 @@ async function measureApp(platform: Platform, folder: string, rounds: number): P
   return [unchanged, changed, unfrozen, base, first].map(({ measure }) => measure);
 }
 
-async function measureSmallFiles(platform: Platform, rounds: number): Promise<Measure[]> {
+async function measureSmallFiles(bench: Bench, platform: Platform): Promise<Measure[]> {
   const folder = await mkdtemp("/tmp/skerry-bench-small-");
   const untar = new Series({
     what: `tar -x of ${SMALL_FILES} files of 1 kB in a sandbox of \`base\``,
@@ -90,6 +101,7 @@ async function measureSmallFiles(platform: Platform, rounds: number): Promise<Me
   });
   const copy = new Series({ what: `a step that copies the same ${SMALL_FILES} files`, unit: "ms", bar: "–" });
   const rate = new Series({ what: "… as a part of the rate of tar", unit: "×", bar: "median ≥ 0.7" });
+  bench.begun.push(untar, copy, rate);
   try {
     for (const index of range(SMALL_FILES / 100)) {
       await mkdir(join(folder, String(index)));
@@ -98,7 +110,7 @@ async function measureSmallFiles(platform: Platform, rounds: number): Promise<Me
     }
     const archive = await archiveOf(folder);
     const steps = [{ copy: { from: ".", to: "/files" } }];
-    for (const round of range(rounds))
+    for (const round of range(bench.scale.buildRounds))
       await attempt([untar, copy, rate], async () => {
         await using sandbox = await create(platform);
         await sandbox.upload("/tmp/files.tar", archive);
@@ -123,12 +135,13 @@ async function measureSmallFiles(platform: Platform, rounds: number): Promise<Me
   return [untar, copy, rate].map(({ measure }) => measure);
 }
 
-async function measureLayers(platform: Platform): Promise<Measure[]> {
+async function measureLayers(bench: Bench, platform: Platform): Promise<Measure[]> {
   const layers = new Series({
     what: `layers of a version, of which ${CHANGED_BYTES / 1e6} MB have changed, by what has changed`,
     unit: "×",
     bar: "≤ 1.1",
   });
+  bench.begun.push(layers);
   const steps = (seed: number) => [
     { run: `head -c ${CHANGED_BYTES} /dev/urandom > /kept; sleep 1` },
     { run: `head -c ${CHANGED_BYTES} /dev/urandom > /changed # ${seed}` },
@@ -141,6 +154,42 @@ async function measureLayers(platform: Platform): Promise<Measure[]> {
     layers.add(own.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0) / CHANGED_BYTES);
   });
   return [layers.measure];
+}
+
+/** Of `base`, with the dependencies of the app made by a command. */
+const DOCKERFILE = `FROM base
+WORKDIR /app
+RUN ${DEPENDENCIES}
+COPY . /app
+`;
+
+async function measureDockerfile(bench: Bench, platform: Platform): Promise<Measure[]> {
+  const podman = await bench.podman();
+  const series = (what: string, unit: Measure["unit"]): Series => new Series({ what, unit, bar: "–" });
+  const ours = series("build of a Dockerfile without a cache and the freeze", "ms");
+  const podmanBuild = series("`podman build` of the same, which is not emulated", "ms");
+  const ratio = series("… the former, as a multiple", "×");
+  bench.begun.push(ours, podmanBuild, ratio);
+  const folder = await mkdtemp("/tmp/skerry-bench-dockerfile-");
+  try {
+    await writeFile(join(folder, "Dockerfile"), DOCKERFILE);
+    await writeFile(join(folder, "server.js"), "// An app\n");
+    const archive = await archiveOf(folder);
+    const request = { name: "docker", from: "base", dockerfile: {}, no_cache: true, ...closed };
+    for (const _ of range(bench.scale.dockerfileRounds))
+      await attempt([ours, podmanBuild, ratio], async () => {
+        ours.add((await built(platform, request, archive)).frozeAfterMs);
+        if (typeof podman === "string") return;
+        const startedMs = performance.now();
+        await podman.build(folder);
+        podmanBuild.add(performance.now() - startedMs);
+        ratio.add((ours.samples.at(-1) ?? NaN) / (podmanBuild.samples.at(-1) ?? NaN));
+      });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const skipped = typeof podman === "string" ? { skipped: podman } : {};
+  return [ours.measure, { ...podmanBuild.measure, ...skipped }, { ...ratio.measure, ...skipped }];
 }
 
 interface Built {

@@ -5,6 +5,7 @@ import { measureBulk } from "./bulk.ts";
 import { measureBuilds } from "./builds.ts";
 import { measureBurst } from "./burst.ts";
 import { measureDashboard } from "./dashboard.ts";
+import { measureE2b } from "./e2b.ts";
 import { measureEgress, measureThroughput } from "./egress.ts";
 import { measureEvents } from "./events.ts";
 import { measureExecute } from "./execute.ts";
@@ -103,6 +104,13 @@ export const chapters: readonly Chapter[] = [
     about:
       "One server in the guest, asked through the API, and in turns over the raw channel of a VM of the bare script, in which the same server runs.",
     measure: measurePorts,
+  },
+  {
+    name: "e2b",
+    title: "E2B's client beside ours",
+    about:
+      "The published client in turns with our own, on the same platform. Watchers are streams of one client, each on a folder of a tree of 10,000 files; the time until a change is heard of has that of its write in it.",
+    measure: measureE2b,
   },
   {
     name: "growth",

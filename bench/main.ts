@@ -33,7 +33,7 @@ if (flags.write && names.length > 0)
 
 const loadBefore = loadNow();
 if (loadBefore > 0.5) process.stderr.write(`This machine is not idle: load ${loadBefore.toFixed(1)}\n`);
-const found = await measureAll();
+const { found, isWhole } = await measureAll();
 const results: Results = {
   date: new Date().toISOString(),
   commit: await commit(),
@@ -45,29 +45,40 @@ const results: Results = {
 const previous = await lastCommitted();
 process.stdout.write(report(results, previous, PICTURES));
 if (found.some(({ failure }) => failure !== undefined)) process.exitCode = 1;
-await save(flags.write ? join(root, "docs") : join(cache, "bench"));
+await save(flags.write && isWhole ? join(root, "docs") : join(cache, "bench"));
+// The measures of an interrupted chapter go on, against a platform that is gone.
+if (!isWhole) process.exit(1);
 
-/** Ctrl-C ends it like a failure, so that what was started is stopped. */
-async function measureAll(): Promise<ChapterResults[]> {
-  const interrupted = new Promise<never>((_, reject) => {
+/** Ctrl-C ends it like a failure, so that what was started is stopped, with the samples that were taken. */
+async function measureAll(): Promise<{ found: ChapterResults[]; isWhole: boolean }> {
+  const interrupted = new Promise<string>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const)
-      process.once(signal, () => reject(new Error(`ended by ${signal}`)));
+      process.once(signal, () => resolve(`ended by ${signal}`));
   });
-  interrupted.catch(() => undefined); // there may be nothing left to interrupt
   await using bench = await Bench.open(flags.quick ? quick : full);
   const done: ChapterResults[] = [];
   for (const { measure, ...chapter } of chapters) {
     if (names.length > 0 && !names.includes(chapter.name)) continue;
+    bench.begun = [];
+    // Copied: an interrupted chapter goes on until its platform is gone.
+    const taken = () => structuredClone(bench.begun.map((series) => series.measure));
     const startedMs = performance.now();
     process.stderr.write(`${chapter.name} … `);
     const outcome = measure(bench).then(
-      (measures) => ({ measures }),
-      (error: unknown) => ({ measures: [], failure: error instanceof Error ? error.message : String(error) }),
+      (measures) => ({ measures, isLast: false }),
+      (error: unknown) => ({
+        measures: taken(),
+        failure: error instanceof Error ? error.message : String(error),
+        isLast: false,
+      }),
     );
-    done.push({ ...chapter, ...(await Promise.race([outcome, interrupted])) });
+    const end = interrupted.then((failure) => ({ measures: taken(), failure, isLast: true }));
+    const { isLast, ...found } = await Promise.race([outcome, end]);
+    done.push({ ...chapter, ...found });
     process.stderr.write(`${((performance.now() - startedMs) / 1_000).toFixed(0)} s\n`);
+    if (isLast) return { found: done, isWhole: false };
   }
-  return done;
+  return { found: done, isWhole: true };
 }
 
 async function commit(): Promise<string> {

@@ -9,6 +9,8 @@ export interface Scale {
   readonly streamRounds: number;
   readonly forkRounds: number;
   readonly buildRounds: number;
+  /** A build of a Dockerfile takes a minute or two where guests are emulated. */
+  readonly dockerfileRounds: number;
   readonly burst: { readonly vms: number; readonly repeats: number };
   readonly requestRuns: number;
   readonly sustainedS: number;
@@ -38,6 +40,7 @@ export const full: Scale = {
   streamRounds: 100,
   forkRounds: 10,
   buildRounds: 10,
+  dockerfileRounds: 3,
   burst: { vms: 100, repeats: 3 },
   requestRuns: 5,
   sustainedS: 600,
@@ -59,6 +62,7 @@ export const quick: Scale = {
   streamRounds: 20,
   forkRounds: 3,
   buildRounds: 3,
+  dockerfileRounds: 1,
   burst: { vms: 20, repeats: 1 },
   requestRuns: 2,
   sustainedS: 20,

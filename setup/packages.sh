@@ -3,5 +3,5 @@ SKERRY_RUNTIME_PACKAGES="qemu-system-x86 qemu-utils nftables iproute2 mmdebstrap
 SKERRY_BUILD_PACKAGES="gcc libc6-dev musl-tools make"
 # What only tests need: the Python client runs with the system's Python, and its types are checked; systemd's programs check our units; the dashboard
 # is tried in a browser.
-SKERRY_TEST_PACKAGES="python3 python3-httpx mypy systemd chromium docker-registry busybox-static"
+SKERRY_TEST_PACKAGES="python3 python3-httpx mypy systemd chromium docker-registry busybox-static git"
 SKERRY_PACKAGES="$SKERRY_RUNTIME_PACKAGES $SKERRY_BUILD_PACKAGES"

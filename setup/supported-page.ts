@@ -7,6 +7,7 @@ import {
   systems,
   type SystemTrial,
 } from "../packages/contract/src/platform/supported-systems.ts";
+import { markdownTable } from "./markdown-table.ts";
 
 const titles = { tcg: "Without KVM (emulated)", kvm: "With KVM" } as const;
 
@@ -88,7 +89,7 @@ function matrix(trials: readonly SystemTrial[], accelerator: SystemTrial["accele
       return packaged[system] === qemu ? text : `_${verdict}_`;
     }),
   ]);
-  return table(["", ...qemuBranches.map((branch) => `QEMU ${branch}`)], rows);
+  return markdownTable(["", ...qemuBranches.map((branch) => `QEMU ${branch}`)], rows);
 }
 
 function trialTable(trials: readonly SystemTrial[]): string {
@@ -103,15 +104,5 @@ function trialTable(trials: readonly SystemTrial[]): string {
       .map(([name, version]) => `${name} ${version}`)
       .join(", "),
   ]);
-  return table(["system", "QEMU", "guests on", "trial", "result", "when, commit", "with"], rows);
-}
-
-/** Columns of one width, as the formatter has them. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) =>
-    Math.max(3, title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+  return markdownTable(["system", "QEMU", "guests on", "trial", "result", "when, commit", "with"], rows);
 }

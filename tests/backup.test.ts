@@ -65,8 +65,17 @@ test("a restored platform answers with the same tokens, and its hosts obey it wh
   expect((await run("tar", "--list", "--file", file)).split("\n")).toContain("database.dump");
 
   await using copy = await empty();
-  expect(await skerry(copy.env, "restore", file)).toContain("Its 1 hosts on other machines still obey");
+  const key = join(copy.state, "keys/root.key");
+  const said = await skerry(copy.env, "restore", file);
+  expect(said).toContain("Its 1 hosts on other machines still obey");
+  expect(said).toContain(`put the copy of the root key file in the place of ${key}`);
   await skerry(copy.env, "up");
+  // None is made in its place. Both keys and folder are root's.
+  expect(await readdir(join(copy.state, "keys"))).toEqual(["root.key.awaited"]);
+  await run("cp", "-p", join(original.state, "keys/root.key"), key);
+  const { uid, mode } = await stat(key);
+  expect([uid, mode & 0o777]).toEqual([0, 0o440]);
+  expect(JSON.parse(await skerry(copy.env, "key", "check", "--json"))).toMatchObject({ authority: "sealed" });
   const { apiUrl } = await openPlatform(copy.state, copy.env);
   const client = new Skerry({ baseUrl: apiUrl, token });
   expect((await client.sandboxes.get(id)).info).toMatchObject({ name: "before", status: "destroyed" });

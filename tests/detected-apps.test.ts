@@ -5,13 +5,11 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { PlannedStep } from "@skerry/contract/builds/plan/build-plan";
 import { DETECTED_FILES, detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
-import type { ErrorBody } from "@skerry/contract/errors";
-import { FrameParser, frameTypes, parseJsonPayload } from "@skerry/contract/frames";
-import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
+import type { VmBuild } from "@skerry/contract/host-api/templates";
 import { apps, type App } from "../packages/contract/tests/support/apps.ts";
 import { answeringApps, type AnsweringApp } from "./support/answering-apps.ts";
 import { LoneHost } from "./support/lone-host.ts";
-import { until } from "./support/platform.ts";
+import { LoneVms, type Started } from "./support/lone-vms.ts";
 
 const MINUTE_MS = 60_000;
 const isFull = process.env["SKERRY_TEST_FULL"] === "1";
@@ -19,77 +17,16 @@ const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 const templates = isFull ? ["base", "node", "python"] : ["base"];
 
 let host: LoneHost;
-let starts = 0;
+let vms: LoneVms;
+
 beforeAll(async () => {
   host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  vms = new LoneVms(host);
 }, 10 * MINUTE_MS);
 afterAll(() => host.close());
 
-interface Builder {
-  readonly id: string;
-  readonly executionId: string;
-}
-
-/** As soon as the host has built the images that it needs. */
-async function startBuilder(template: string): Promise<Builder> {
-  const id = `bld_${template}`;
-  const egress: VmSpec["egress"] = {
-    mode: "deny_all",
-    allow_cidrs: [],
-    deny_cidrs: [],
-    allow_ports: [],
-    dns: false,
-  };
-  const spec: VmSpec = {
-    ...{
-      execution_id: `exe_${(starts += 1)}`,
-      template: "builder",
-      size: "shared-cpu-1x",
-      hostname: `bld-${template}`,
-    },
-    ...{ env: {}, egress, egress_version: 1 },
-    build: { on: { kind: "template", template }, disk_gib: template === "base" ? 4 : 8 },
-  };
-  await until(
-    `there is a builder on ${template}`,
-    async () => {
-      const { status, body } = await host.call<Vm & ErrorBody>("PUT", `/vms/${id}`, spec);
-      if (status !== 200) expect(body.code).toBe("template_not_ready");
-      return status === 200;
-    },
-    20 * MINUTE_MS,
-  );
-  return { id, executionId: spec.execution_id };
-}
-
-interface Ended {
-  readonly code: number;
-  readonly output: string;
-}
-
-/** Both of its outputs, in one. */
-async function run(vm: Builder, { command, env }: Pick<PlannedStep, "command" | "env">): Promise<Ended> {
-  const { body } = await host.call<Buffer>("POST", `/vms/${vm.id}/execute`, {
-    ...{ execution_id: vm.executionId, command, workdir: null, env, timeout_ms: 280_000, output_limit: 0 },
-  });
-  const frames = [...new FrameParser().push(body)];
-  const end = frames.at(-1);
-  if (end?.type !== frameTypes.close) throw new Error(body.toString("latin1"));
-  const output = frames.slice(0, -1).map(({ payload }) => payload.toString());
-  return { code: Number(parseJsonPayload(end.payload)["exit_code"]), output: output.join("") };
-}
-
 /** What the template has from now on is all that an app before it has left. */
 const CLEAR = "rm -rf /app /opt/venv";
-
-async function upload(vm: Builder, files: AnsweringApp["files"]): Promise<void> {
-  const commands = Object.entries(files).map(([name, content]) => {
-    const bytes = Buffer.from(content).toString("base64");
-    return `mkdir -p "$(dirname "/context/${name}")" && echo ${bytes} | base64 -d >"/context/${name}"`;
-  });
-  const command = ["rm -rf /context && mkdir /context", ...commands].join(" && ");
-  expect(await run(vm, { command, env: {} })).toMatchObject({ code: 0 });
-}
 
 /** The last step of what these make of a template: its command sees what they set. */
 function lastStep(steps: Parameters<typeof planBuild>[0]["steps"]): PlannedStep {
@@ -107,19 +44,18 @@ function probeOf(command: string, paths: readonly string[]): string {
   return [`( ${command} ) >/tmp/said 2>&1 &`, ...asks, "cat /tmp/said"].join("\n");
 }
 
-async function buildAndAsk(vm: Builder, { files, answers }: AnsweringApp): Promise<void> {
+async function buildAndAsk(vm: Started, { files, answers }: AnsweringApp): Promise<void> {
   const texts = Object.entries(files).filter(([name]) => DETECTED_FILES.includes(name));
   const detected = detectApp({
     files: Object.keys(files),
     texts: Object.fromEntries(texts.map(([name, content]) => [name, Buffer.from(content).toString()])),
   });
   const { steps, config } = planBuild(detected.request);
-  await upload(vm, files);
-  await run(vm, lastStep([{ run: CLEAR }]));
-  for (const step of steps.slice(0, -1))
-    expect({ step: step.name, ...(await run(vm, step)) }).toMatchObject({ code: 0 });
+  await vms.sendContext(vm, files);
+  await vms.run(vm, lastStep([{ run: CLEAR }]));
+  await vms.carryOut(vm, steps.slice(0, -1));
   const probe = probeOf(config.start?.command ?? "false", Object.keys(answers));
-  const { output } = await run(
+  const { output } = await vms.run(
     vm,
     lastStep([{ env: { ...config.env } }, { workdir: config.workdir ?? "/app" }, { run: probe }]),
   );
@@ -148,12 +84,16 @@ test.each(templates)(
   async (template) => {
     const found = await appsOn(template);
     expect(found.length).toBeGreaterThanOrEqual(least[template] ?? 1);
-    const vm = await startBuilder(template);
+    const build: VmBuild = {
+      on: { kind: "template", template },
+      disk_gib: template === "base" ? 4 : 8,
+    };
+    const vm = await vms.startOnceReady(`bld_${template}`, { template: "builder", build });
     const failed: string[] = [];
     for (const [name, app] of found)
       await buildAndAsk(vm, app).catch((error: unknown) => failed.push(`${name}: ${String(error)}`));
     expect(failed).toEqual([]);
-    await host.call("DELETE", `/vms/${vm.id}?execution_id=${vm.executionId}`);
+    await vms.destroy(vm);
   },
   25 * MINUTE_MS,
 );

@@ -4,25 +4,28 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { e2bOptions } from "./support/e2b-options.ts";
 import { until } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";
 
+const isFull = process.env["SKERRY_TEST_FULL"] === "1";
+const inFull = isFull ? test : (): void => undefined;
+
 const platform = await sharedPlatform();
 
-const options = {
-  apiKey: `e2b_${Buffer.from(platform.token).toString("hex")}`,
-  apiUrl: `${platform.apiUrl}/e2b`,
-  sandboxUrl: `${platform.apiUrl}/e2b/sandbox`,
-  requestTimeoutMs: 120_000,
-};
+const options = e2bOptions(platform, 120_000);
 
 const clients = [
   ["2.45.0", oldest],
   ["2.51.0", newest as unknown as typeof oldest],
 ] as const;
+
+/** More than a native upload may have. */
+const LARGE_BYTES = isFull ? 150_000_000 : 101_000_000;
 
 describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, TimeoutError }) => {
   let sandbox: oldest.Sandbox;
@@ -96,9 +99,39 @@ describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, 
     await sandbox.files.remove("a");
   });
 
+  test("keeps metadata beside files, where programs in the sandbox find it too", async () => {
+    const { files } = sandbox;
+    const metadata = { author: "Ada", "e2b.x": "a b" };
+    expect((await files.write("noted.txt", "x", { metadata })).metadata).toEqual(metadata);
+    const read = `python3 -c 'import os; print(os.getxattr("noted.txt", "user.e2b.author").decode())'`;
+    expect((await sandbox.commands.run(read)).stdout).toBe("Ada\n");
+    const set = `python3 -c 'import os; os.setxattr("noted.txt", "user.e2b.by", b"program"); os.setxattr("noted.txt", "user.x", b"y")'`;
+    await sandbox.commands.run(set);
+    const all = { ...metadata, by: "program" };
+    expect((await files.getInfo("noted.txt")).metadata).toEqual(all);
+    expect((await files.rename("noted.txt", "notes/moved.txt")).metadata).toEqual(all);
+    expect((await files.list("notes")).map((entry) => entry.metadata)).toEqual([all]);
+    const told: unknown[] = [];
+    const watch = await files.watchDir(
+      "notes",
+      ({ type, entry }) => void told.push([type, entry?.metadata]),
+      {
+        ...{ includeEntry: true, recursive: true, allowNetworkMounts: true },
+      },
+    );
+    await files.write("notes/second.txt", "x", { metadata: { n: "2" } });
+    await until("the file was told with its metadata", async () =>
+      told.some((event) => isDeepStrictEqual(event, ["create", { n: "2" }])),
+    );
+    await watch.stop();
+    await files.write("notes/moved.txt", "again");
+    expect((await files.getInfo("notes/moved.txt")).metadata).toBeUndefined();
+    await files.remove("notes");
+  });
+
   test("writes, reads, lists and watches files, byte for byte", async () => {
     const { files } = sandbox;
-    const bytes = randomBytes(100_000_000);
+    const bytes = randomBytes(LARGE_BYTES);
     const digest = createHash("sha256").update(bytes).digest("hex");
     await files.write("large.bin", new Blob([bytes]));
     expect((await sandbox.commands.run("sha256sum large.bin")).stdout).toBe(`${digest}  large.bin\n`);
@@ -120,6 +153,70 @@ describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, 
     expect([link.type, link.symlinkTarget]).toEqual(["file", "/home/user/work/a.txt"]);
     expect(await files.read("work/link")).toBe("from outsidemore\n");
   });
+});
+
+inFull("uploads are watched as created and written, and one that replaces a file as written", async () => {
+  const sandbox = await newest.Sandbox.create("base", { ...options, timeoutMs: 600_000 });
+  const { files } = sandbox;
+  try {
+    await files.makeDir("watched");
+    const told: string[] = [];
+    const watch = await files.watchDir("watched", ({ type, name }) => void told.push(`${type} ${name}`), {
+      recursive: true,
+    });
+    await files.makeDir("watched/below");
+    await until("the folder was told", async () => told.includes("create below"));
+    for (const content of ["first", "second"]) {
+      const before = told.length;
+      await files.write("watched/below/file", content);
+      await until("the content was told", async () => told.slice(before).includes("write below/file"));
+    }
+    await watch.stop();
+    expect(told.filter((line) => line === "create below/file")).toEqual(["create below/file"]);
+    expect(told.filter((line) => !/ below(?:\/file)?$/.test(line))).toEqual([]);
+  } finally {
+    await sandbox.kill();
+  }
+});
+
+inFull("a command whose sandbox is killed ends with an error that says so", async () => {
+  const sandbox = await newest.Sandbox.create("base", { ...options, timeoutMs: 600_000 });
+  await sandbox.commands.run("mkdir -m 700 /tmp/closed", { user: "root" });
+  await expect(sandbox.commands.run("pwd", { cwd: "/tmp/closed" })).rejects.toThrow(newest.CommandExitError);
+  const handle = await sandbox.commands.run("sleep 1000", { background: true });
+  expect(await sandbox.kill()).toBe(true);
+  await expect(handle.wait()).rejects.toThrow("sandbox was killed or reached its end of life");
+});
+
+test("a sandbox that is paused without its memory boots from its disk, with all that was written there", async () => {
+  const { Sandbox } = newest;
+  const envs = { GREETING: "hello" };
+  const sandbox = await Sandbox.create("base", { ...options, envs, timeoutMs: 600_000 });
+  const boot = async () => (await sandbox.files.read("/proc/sys/kernel/random/boot_id")).trim();
+  const first = await boot();
+  expect(first).toMatch(/^[0-9a-f-]{36}$/);
+  const [metric] = await sandbox.getMetrics();
+  expect(metric).toMatchObject({ cpuCount: 1, memTotal: 256 * 1024 ** 2 });
+  expect([metric?.memUsed ?? 0, metric?.diskUsed ?? 0].every((bytes) => bytes > 1_000_000)).toBe(true);
+  await sandbox.files.write("kept.txt", "kept");
+  await sandbox.commands.run("sleep 1000", { background: true });
+  expect(await sandbox.pause({ keepMemory: false })).toBe(true);
+  expect(await sandbox.isRunning()).toBe(false);
+  await sandbox.connect();
+  const second = await boot();
+  expect([second === first, await sandbox.files.read("kept.txt")]).toEqual([false, "kept"]);
+  expect((await sandbox.commands.run('whoami; pwd; echo "$GREETING"')).stdout).toBe(
+    "user\n/home/user\nhello\n",
+  );
+  expect(await sandbox.commands.list()).toEqual([]);
+  // With its memory, it goes on; and a snapshot of it is whole.
+  await sandbox.pause();
+  await sandbox.connect();
+  expect(await boot()).toBe(second);
+  const [fork] = await sandbox.fork();
+  if (!(fork instanceof Sandbox)) throw new Error("the sandbox was not forked");
+  expect(await fork.files.read("kept.txt")).toBe("kept");
+  await Promise.all([fork.kill(), sandbox.kill()]);
 });
 
 test("a template is built of files and commands, and its sandboxes wake with what it started", async () => {

@@ -127,7 +127,7 @@ test("a guest reaches allowed names wherever it thinks they are, and others on t
   const [elsewhere, mismatched, kept, noName, byAddress, private_, otherPort] = await attempt(
     sandbox,
     tls("GOOD.example", other),
-    http("good.example", "203.0.113.99"),
+    http("good.example", "203.0.113.39"),
     [shared, 80, get("good.example"), get("evil.example")],
     [shared, 443, clientHello({})],
     http(shared),

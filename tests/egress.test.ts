@@ -158,9 +158,11 @@ function contains(cidr: string, address: string): boolean {
 }
 
 const networks = [...publicNetworks, ...privateNetworks];
-const addresses = fc
-  .tuple(fc.constantFrom(...networks), fc.integer({ min: 1, max: 254 }))
-  .map(([network, host]) => network.replace(/0\/24$/, String(host)));
+const addresses = fc.constantFrom(...networks).chain((network) => {
+  const [first = "", bits] = network.split("/");
+  const hosts = fc.integer({ min: 1, max: 2 ** (32 - Number(bits)) - 2 });
+  return hosts.map((host) => first.replace(/0$/, String(host)));
+});
 /** A network of the world, a part of one, or one address of it. */
 const cidrs = fc.tuple(addresses, fc.constantFrom(24, 25, 26, 28, 32)).map(([address, bits]) => {
   const size = 2 ** (32 - bits);

@@ -19,15 +19,19 @@ export interface TestImage {
 
 export const MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json";
 
-/** Busybox as its shell, and `/made` with this text. */
-export function busyboxImage(text: string): TestImage {
+/** Busybox as its shell, and `/made` with this text, and with this as its attribute `user.note`. */
+export function busyboxImage(text: string, note?: string): TestImage {
   const folder = mkdtempSync(join(tmpdir(), "skerry-test-image-"));
   try {
     for (const name of ["bin", "srv", "tmp"]) mkdirSync(join(folder, name));
     cpSync("/bin/busybox", join(folder, "bin/busybox"), { dereference: true });
     for (const name of ["sh", "cat", "id", "pwd"]) symlinkSync("busybox", join(folder, "bin", name));
     writeFileSync(join(folder, "made"), text);
-    const layer = blobOf(execFileSync("tar", ["-C", folder, "-c", "."], { maxBuffer: 64 << 20 }));
+    if (note !== undefined) {
+      const set = "import os, sys; os.setxattr(sys.argv[1], 'user.note', sys.argv[2].encode())";
+      execFileSync("python3", ["-c", set, join(folder, "made"), note]);
+    }
+    const layer = blobOf(execFileSync("tar", ["-C", folder, "--xattrs", "-c", "."], { maxBuffer: 64 << 20 }));
     const config = jsonBlob({
       architecture: "amd64",
       os: "linux",

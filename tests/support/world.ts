@@ -8,8 +8,9 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "./run.ts";
 
-/** Networks in which every address answers. Documentation networks (RFC 5737) stand for public ones. */
-export const publicNetworks = ["203.0.113.0/24", "198.51.100.0/24"] as const;
+/** Networks in which every address answers. Documentation networks (RFC 5737) stand for public ones. A quarter of the first: a test machine may
+ *  have its package mirrors in such a network too, and other files install packages while a world is open. */
+export const publicNetworks = ["203.0.113.0/26", "198.51.100.0/24"] as const;
 export const privateNetworks = ["10.77.0.0/24", "172.20.7.0/24"] as const;
 export const tcpPorts = [80, 443, 8080] as const;
 /** Takes what comes and answers nothing. */

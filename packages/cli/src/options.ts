@@ -20,7 +20,11 @@ export function collectText(text: string, before: readonly string[] = []): reado
 const PORT_MAX = 65_535;
 
 export function collectPort(text: string, before: readonly number[] = []): readonly number[] {
-  return [...before, wholeNumber(text, PORT_MAX)];
+  return [...before, portNumber(text)];
+}
+
+export function portNumber(text: string): number {
+  return wholeNumber(text, PORT_MAX);
 }
 
 export function wholeNumber(text: string, max: number): number {

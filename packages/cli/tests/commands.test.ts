@@ -304,7 +304,7 @@ test("every command explains itself with examples", async () => {
       (verb) => ["org", verb],
     ),
     ["template", "list"],
-    ...["list", "show", "logs", "cancel", "retry"].map((verb) => ["build", verb]),
+    ...["list", "show", "logs", "egress", "cancel", "retry"].map((verb) => ["build", verb]),
     ["size", "list"],
   ];
   for (const command of commands) {

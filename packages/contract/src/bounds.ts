@@ -42,6 +42,14 @@ export const CONSOLE_LINES_MAX = 10_000;
 /** Largest uploaded file, in bytes. 100 MB, not MiB: the document says MiB where it means MiB. */
 export const UPLOAD_MAX_BYTES = 100_000_000;
 
+/** Largest file that E2B's clients upload, in bytes. Nothing holds it; it bounds how long a call lasts. */
+export const E2B_UPLOAD_MAX_BYTES = 10_000_000_000;
+
+/** Attributes of one file: how many, their names and values together, each name with its prefix, and a name without it. `guest/src/attributes.h` has the same. */
+export const ATTRIBUTES_MAX = 256;
+export const ATTRIBUTES_MAX_BYTES = 4_096;
+export const ATTRIBUTE_NAME_MAX_BYTES = 250;
+
 /** Largest tar archive that is unpacked in one call, in bytes. Nothing holds it; it bounds how long a call lasts. */
 export const ARCHIVE_MAX_BYTES = 10_000_000_000;
 
@@ -83,7 +91,7 @@ export const PORT_CONNECTIONS_MAX = 128;
  * What one control process has open at once for as long as clients like: followed executions and logs, watches and terminals of one VM, and
  * of all VMs of an organization. Fewer than a VM has operations, so that calls are left.
  */
-export const VM_STREAMS_MAX = 100;
+export const VM_STREAMS_MAX = 120;
 export const ORGANIZATION_STREAMS_MAX = 1_000;
 
 /** The same of forwards, of which each may have 16 MiB waiting for a client that does not read. */
@@ -98,8 +106,8 @@ export const ORGANIZATION_UPLOADS_MAX = 8;
 export const ARCHIVE_UPLOADS_MAX = 2;
 export const ORGANIZATION_ARCHIVE_UPLOADS_MAX = 100;
 
-/** Watches of directories at once in one VM. */
-export const WATCHES_MAX = 32;
+/** Watches of directories at once in one VM: fewer than the queues of changes that its kernel has for one user, which are 128. */
+export const WATCHES_MAX = 112;
 
 /** Most directories that one watch may be of; `guest/src/watch.c` has the same. */
 export const WATCHED_DIRECTORIES_MAX = 8_192;

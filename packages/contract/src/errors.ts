@@ -119,6 +119,7 @@ export const errorStatus = {
   secret_damaged: 500,
   not_implemented: 501,
   guest_failed: 502,
+  stored_layer_damaged: 502,
   move_failed: 502,
   no_capacity: 503,
   template_not_ready: 503,
@@ -126,6 +127,7 @@ export const errorStatus = {
   vm_moving: 503,
   database_unavailable: 503,
   secrets_unavailable: 503,
+  object_store_unavailable: 503,
   shutting_down: 503,
   guest_timeout: 504,
 } as const;

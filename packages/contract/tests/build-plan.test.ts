@@ -67,11 +67,23 @@ test("nothing that a user wrote is in the text of a step's script", () => {
 });
 
 test.each<[string, PlanRequest, RegExp]>([
-  ["two ways", { steps: [], image: "a" }, /`steps` and `image` cannot be built together/],
+  ["two ways", { dockerfile: {}, image: "a" }, /`dockerfile` and `image` cannot be built together/],
   [
     "a from of an image",
     { from: "base", image: "a" },
     /`from` is for `steps` and `dockerfile`, and not for `image`/,
+  ],
+  [
+    "an archive and an image",
+    { archive: true, image: "a" },
+    /`image` and `archive` cannot be built together/,
+  ],
+  ["an archive of a repository", { archive: true, git: "https://a/b" }, /`git` and `archive` cannot be/],
+  ["a from of an archive", { from: "base", archive: true }, /and not for `archive`/],
+  [
+    "a copy beside an archive",
+    { archive: true, steps: [{ copy: { from: "a", to: "/" } }] },
+    /has nothing to read/,
   ],
   ["a step of nothing", { steps: [{}] }, /steps\[0\]` needs exactly one of/],
   ["a step of two", { steps: [{ run: "a", user: "b" }] }, /needs exactly one of/],
@@ -122,6 +134,15 @@ test.each([
   `a@sha256:${"0".repeat(64)}`,
 ])("an image is pulled: %s", (image) => {
   expect(planBuild({ image }).steps[0]?.env).toEqual({ STEP_IMAGE: image });
+  const onIt = planBuild({ image, steps: [{ user: "app" }, { run: "true" }] });
+  expect([onIt.on, onIt.steps.map(({ kind }) => kind)]).toEqual([null, ["image", "run", "seal"]]);
+  expect(onIt.config.user).toBe("app");
+});
+
+test("an archive is built with what stands on it, and is known by what it holds", () => {
+  const { on, steps } = planBuild({ archive: true, steps: [{ run: "true" }] });
+  expect([on, steps.map(({ kind }) => kind)]).toEqual([null, ["archive", "run", "seal"]]);
+  expect(steps[0]).toMatchObject({ env: {}, inputs: ["."] });
 });
 
 const exited = { exit_code: 0, signal: 0, timed_out: false, oom_killed: false };

@@ -8,6 +8,7 @@ import type { AccessWatch } from "./auth/access-watch.ts";
 import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
 import type { Sealing } from "./sealing/sealing.ts";
+import type { Bucket } from "./object-store/bucket.ts";
 import type { HostCapacity } from "./capacity/host-capacity.ts";
 import type { OpenStreams } from "./vms/open-streams.ts";
 import type { VmLocations } from "./vms/vm-locations.ts";
@@ -32,6 +33,8 @@ export interface Context {
   readonly authority: CertificateAuthority;
   /** Of what the database must not tell to those who read it. */
   readonly sealing: Sealing;
+  /** Undefined: none is set. */
+  readonly objectStore: Bucket | undefined;
   readonly registries: RegistrySettings;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -75,6 +78,7 @@ export const serviceNames = [
   "idle-pauser",
   "mover",
   "template-spreader",
+  "layer-storer",
   "builder",
   "host-certificates",
   "usage-sampler",

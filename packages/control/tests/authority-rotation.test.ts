@@ -54,7 +54,7 @@ async function online(id: string, status = "online"): Promise<void> {
 
 /** A replica that has just looked at the authorities, and has no connection yet. */
 function replica(): Context {
-  const authority = new CertificateAuthority(world.db);
+  const authority = new CertificateAuthority(world.db, world.context.sealing);
   const hosts = new HostDirectory(() => authority.credentials());
   directories.push(hosts);
   return { ...world.context, authority, hosts };
@@ -137,13 +137,13 @@ test("control and its hosts trust each other in every step of a change, and at i
 
 test("a key of the authority before opens nothing once the change is done", async () => {
   const host = await joined();
-  const stolen = await new CertificateAuthority(world.db).credentials();
+  const stolen = await new CertificateAuthority(world.db, world.context.sealing).credentials();
   const thief = new HostDirectory(async () => stolen);
   directories.push(thief);
   await rotate();
   while ((await report()).rotation !== "none") await turn();
   // Whoever has that key may certify themselves anew, and trust whom they like.
-  const { ca } = await new CertificateAuthority(world.db).credentials();
+  const { ca } = await new CertificateAuthority(world.db, world.context.sealing).credentials();
   const certain = new HostDirectory(async () => ({ ...stolen, ca }));
   directories.push(certain);
   await expect(thief.client(host.address).listVms()).rejects.toThrow();

@@ -197,3 +197,42 @@ test("what an organization had cached goes from its hosts when it is deleted", a
   // Of another one all stays.
   expect(await cached()).toHaveLength(1);
 });
+
+/** Of a disk of so many layers, what is free. */
+async function diskOf(layers: number, freeLayers: number): Promise<void> {
+  const usage = {
+    ...{ disk_bytes: layers * LAYER_BYTES, disk_free_bytes: freeLayers * LAYER_BYTES },
+    ...{ memory_bytes: 1, memory_available_bytes: 1, network_received_bytes: 0, network_sent_bytes: 0 },
+    cpu_seconds: { user: 0, system: 0, idle: 0, iowait: 0, steal: 0 },
+    warm_pool: { waiting: 0, taken: 0, missed: 0 },
+  };
+  await sql`update hosts set usage = ${JSON.stringify(usage)}::jsonb`.execute(world.db);
+}
+
+test("where a host's disk is nearly full, the cache gives way as far as that goes, but for what was used within the hour", async () => {
+  const bytesShown = async (): Promise<number> => {
+    const { text } = await world.call("GET", "/metrics");
+    return Number(/^skerry_build_cache_bytes\{host="fake"\} (\S+)$/m.exec(text)?.[1]);
+  };
+  for (const name of ["a", "b", "c", "d"]) await builtTemplate(world, { name, steps: [{ run: name }] });
+  await expect.poll(bytesShown).toBe(4 * LAYER_BYTES);
+  const usedHoursAgo = async (name: string, hours: number) =>
+    sql`update build_cache set last_used_at = now() - ${hours} * interval '1 hour' where name = ${name}`.execute(
+      world.db,
+    );
+  for (const [index, name] of ["a", "b", "c"].entries()) await usedHoursAgo(name, 5 - index);
+  await diskOf(100, 10);
+  await cleanUp();
+  expect(await cached()).toHaveLength(4);
+  // Two layers too little.
+  await diskOf(100, 8);
+  world.rung.length = 0;
+  expect(await cleanUp()).toMatchObject({ changed: 2, failed: 0 });
+  expect((await cached()).map(({ name }) => name)).toEqual(["d", "c"]);
+  // So that the host removes the layers, too.
+  expect(world.rung).toContain("cache-cleanup");
+  await expect.poll(bytesShown).toBe(2 * LAYER_BYTES);
+  await diskOf(100, 0);
+  await cleanUp();
+  expect((await cached()).map(({ name }) => name)).toEqual(["d"]);
+});

@@ -6,33 +6,20 @@ import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import { sweepBuilds } from "../src/builds/builder.ts";
-import { activateBuilder, builtTemplate, buildNow, newBuild } from "./support/builds.ts";
+import {
+  activateBuilder,
+  buildNow,
+  builtTemplate,
+  forgetBuildsAndVms,
+  heldMemoryMib,
+  newBuild,
+} from "./support/builds.ts";
 import { Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
 
-afterEach(async () => {
-  world.host.templates.failures.clear();
-  world.host.failures.clear();
-  world.host.templates.before = async () => undefined;
-  world.host.templates.kept.clear();
-  world.host.beforeStart = async () => undefined;
-  world.host.beforeDestroy = async () => undefined;
-  await sql`delete from sandboxes`.execute(world.db);
-  await sql`delete from machines`.execute(world.db);
-  await sql`delete from builds`.execute(world.db);
-  world.host.vms.clear();
-});
-
-/** What the rows of builds and VMs hold of the fake host. */
-async function heldMemoryMib(): Promise<number> {
-  const { rows } = await sql<{ held: number }>`
-    select coalesce(sum(memory_mib), 0)::integer as held from room_entries where account like 'hst_%'`.execute(
-    world.db,
-  );
-  return rows[0]?.held ?? 0;
-}
+afterEach(() => forgetBuildsAndVms(world));
 
 test("a build that fails while it is frozen leaves no template on its host, however late that answers", async () => {
   world.host.templates.failures.set("freeze", new SkerryError("guest_failed", "It does not get ready."));
@@ -45,7 +32,7 @@ test("a build that fails while it is frozen leaves no template on its host, howe
   await sql`update builds set retry_at = now()`.execute(world.db);
   await activateBuilder(world);
   expect(world.host.templates.kept.size).toBe(0);
-  expect(await heldMemoryMib()).toBe(0);
+  expect(await heldMemoryMib(world)).toBe(0);
 });
 
 test("a build that is canceled while it is frozen leaves no template on its host", async () => {
@@ -61,7 +48,7 @@ test("a build that is canceled while it is frozen leaves no template on its host
   held.resolve();
   expect(world.host.templates.kept.size).toBe(0);
   expect([...world.host.vms.keys()]).toEqual([]);
-  expect(await heldMemoryMib()).toBe(0);
+  expect(await heldMemoryMib(world)).toBe(0);
 });
 
 test("a canceled build whose host does not answer is asked for once in a turn, and again later", async () => {

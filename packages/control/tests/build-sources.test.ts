@@ -3,9 +3,10 @@
 import { afterEach, expect, test } from "vitest";
 import { sql } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
+import { SkerryError } from "@skerry/contract/errors";
 import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/contract/builds/plan/builder-scripts";
 import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
-import { useWorld } from "./support/world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
 const git = "https://git.example.com/shop.git#main";
@@ -14,6 +15,8 @@ const commit = "a1".repeat(20);
 afterEach(async () => {
   world.host.files.clear();
   world.host.beforeStart = async () => undefined;
+  world.host.beforeDestroy = async () => undefined;
+  world.host.failures.clear();
   await sql`delete from builds`.execute(world.db);
   world.host.vms.clear();
 });
@@ -72,6 +75,40 @@ test("what a repository is is detected in the builder, which begins anew on its 
   expect(kept).toMatchObject({ env: { MODE: "test", PORT: "8080" }, workdir: "/app" });
   expect(kept?.start?.ready).toEqual({ kind: "port", port: 8080 });
 });
+
+test.each(["before the first microVM ends", "after that", "when the second one starts"])(
+  "a process that dies between the two microVMs of a detected build, %s, leaves it to the next one",
+  async (when) => {
+    cloned({ "index.html": "hello" });
+    const dies = new AbortController();
+    const started: unknown[] = [];
+    world.host.beforeStart = async () => {
+      const { rows } = await sql<{ execution_id: string }>`select execution_id from builds`.execute(world.db);
+      started.push(rows[0]?.execution_id);
+      if (when === "when the second one starts" && started.length === 2) dies.abort();
+    };
+    world.host.beforeDestroy = async () => {
+      if (when === "when the second one starts" || dies.signal.aborted) return;
+      dies.abort();
+      if (when === "before the first microVM ends")
+        world.host.failures.set("destroy", new SkerryError("host_unavailable", "away"));
+    };
+    const { id } = await newBuild(world, { steps: undefined, git });
+    await activateBuilder(world, dies.signal);
+    const left = await buildNow(world, id);
+    expect([left.status, left.commit, dies.signal.aborted]).toEqual(["queued", commit, true]);
+    await eventually(
+      () => world.host.vms.size === (when === "after that" ? 0 : 1),
+      "the host has done as much as it was asked",
+    );
+    world.host.failures.clear();
+    await activateBuilder(world);
+    const build = await buildNow(world, id);
+    expect(build).toMatchObject({ status: "ready", commit, error: null });
+    expect(build.steps.map(({ kind }) => kind)).toEqual(["git", "workdir", "run", "copy", "seal"]);
+    expect([new Set(started).size, world.host.vms.size]).toEqual([2, 0]);
+  },
+);
 
 test.each([
   ["nothing that is known", { "README.md": "hello" }, "app_not_detected"],

@@ -8,31 +8,20 @@ import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
-import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
+import {
+  activateBuilder,
+  buildNow,
+  builtTemplate,
+  forgetBuildsAndVms,
+  heldMemoryMib,
+  newBuild,
+  untilBuild,
+} from "./support/builds.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
 
-afterEach(async () => {
-  world.host.templates.failures.clear();
-  world.host.failures.clear();
-  world.host.templates.before = async () => undefined;
-  world.host.templates.kept.clear();
-  world.host.beforeStart = async () => undefined;
-  await sql`delete from sandboxes`.execute(world.db);
-  await sql`delete from machines`.execute(world.db);
-  await sql`delete from builds`.execute(world.db);
-  world.host.vms.clear();
-});
-
-/** What the rows of builds and VMs hold of the fake host. */
-async function heldMemoryMib(): Promise<number> {
-  const { rows } = await sql<{ held: number }>`
-    select coalesce(sum(memory_mib), 0)::integer as held from room_entries where account like 'hst_%'`.execute(
-    world.db,
-  );
-  return rows[0]?.held ?? 0;
-}
+afterEach(() => forgetBuildsAndVms(world));
 
 test("steps are carried out in a microVM, and what they leave is a template that sandboxes and machines are made of", async () => {
   const build = await builtTemplate(world, { tag: "42", steps: [{ run: "make" }, { env: { A: "1" } }] });
@@ -49,7 +38,7 @@ test("steps are carried out in a microVM, and what they leave is a template that
   ]);
   // Nothing of the build is left on its host, and it holds nothing.
   expect([...world.host.vms.keys()]).toEqual([]);
-  expect(await heldMemoryMib()).toBe(0);
+  expect(await heldMemoryMib(world)).toBe(0);
   const id = String(build.template_id);
   expect(world.host.templates.frozen).toContain(`${id} shared-cpu-1x`);
   expect(world.host.templates.kept.get(id)?.env).toEqual({ A: "1" });
@@ -132,7 +121,7 @@ test("a step that fails ends the build, with its exit code and its last lines, a
   expect(build.error?.last_lines).toContain("it is broken");
   expect(build.steps.map(({ status }) => status)).toEqual(["failed", "waiting", "waiting"]);
   expect([...world.host.vms.keys()]).toEqual([]);
-  expect(await heldMemoryMib()).toBe(0);
+  expect(await heldMemoryMib(world)).toBe(0);
   const retried = await world.call<Build>("POST", `/v1/builds/${id}/retry`);
   expect(retried.status).toBe(201);
   expect(retried.body).toMatchObject({ name: "web", status: "queued", error: null });
@@ -147,7 +136,7 @@ test.each([
   await activateBuilder(world);
   expect(await buildNow(world, id)).toMatchObject({ status: "failed", error: { code, step: 0 } });
   expect([...world.host.vms.keys()]).toEqual([]);
-  expect(await heldMemoryMib()).toBe(0);
+  expect(await heldMemoryMib(world)).toBe(0);
 });
 
 test("a step that prints without end is read no faster than its log needs", async () => {
@@ -232,7 +221,7 @@ test.each(["queued", "building", "sealing", "freezing"] as const)(
       await vmCleanup(world.context, 1_000).activate(new AbortController().signal);
       return world.host.vms.size === 0;
     }, "its microVM is gone");
-    expect(await heldMemoryMib()).toBe(0);
+    expect(await heldMemoryMib(world)).toBe(0);
     expect(await buildNow(world, id)).toMatchObject({ status: "canceled" });
     expect((await world.call("GET", "/v1/templates/web:none")).status).toBe(404);
     // Asked again it changes nothing.
@@ -295,7 +284,7 @@ test("no more builds are under way than the organization may have, and what a bu
     world.db,
   );
   const { id } = await newBuild(world);
-  expect(await heldMemoryMib()).toBe(256);
+  expect(await heldMemoryMib(world)).toBe(256);
   const second = await world.call("POST", "/v1/templates", {
     body: { name: "web", steps: [{ run: "x" }], size: "shared-cpu-1x" },
   });

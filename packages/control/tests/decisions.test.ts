@@ -80,6 +80,7 @@ const row = (extra: Partial<SandboxFact>): SandboxFact => ({
   version: 1,
   execution_id: "1",
   host_id: "h",
+  reboots: false,
   claimed: false,
   egress_due: false,
   waiting: false,

@@ -175,8 +175,12 @@ test("a request that is sent again with its key creates one sandbox", async () =
 });
 
 test("a field that has no effect is refused by name, and so is what has no counterpart", async () => {
-  const refused = await world.call("POST", "/e2b/sandboxes", { body: { templateID: "base", mcp: {} } });
-  expect([refused.status, refused.body]).toEqual([400, { code: 400, message: 'There is no field "mcp".' }]);
+  const refused = await world.call("POST", "/e2b/sandboxes", { body: { templateID: "base", iam: {} } });
+  expect([refused.status, refused.body]).toEqual([400, { code: 400, message: 'There is no field "iam".' }]);
+  for (const network of [{ rules: {} }, { egressProxy: { address: "a:1" } }]) {
+    const body = { templateID: "base", network };
+    expect((await world.call("POST", "/e2b/sandboxes", { body })).status).toBe(400);
+  }
   for (const path of ["volumes", "secrets", "v3/templates", "nodes", "access-tokens"])
     expect((await world.call("GET", `/e2b/${path}`)).status, path).toBe(501);
   const unknown = await world.call("GET", "/e2b/nothing");
@@ -203,13 +207,16 @@ async function offServer() {
 
 /** Declares paths, and what a request needs before anything answers it. */
 const atStart = [
+  "access-store.ts",
   "credentials.ts",
   "e2b-errors.ts",
   "e2b-operations.ts",
   "e2b-routes.ts",
   "file-signatures.ts",
   "noted-tokens.ts",
+  "sandbox-ids.ts",
   "sandbox-port.ts",
+  "sweep-accesses.ts",
   "sweep-archives.ts",
   "upload-right.ts",
 ];

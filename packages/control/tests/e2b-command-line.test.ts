@@ -32,6 +32,13 @@ test("no word leaves its quotes", () => {
   );
 });
 
+test("a folder that the client names is entered by the user of the process", () => {
+  const placed = { cmd: "pwd", args: [], cwd: "/root", tag: undefined };
+  expect(commandLineOf(placed, user)).toContain("'--init-groups' '/usr/bin/env' '--chdir=.' '--' 'pwd'");
+  expect(commandLineOf(placed, root)).not.toContain("--chdir");
+  expect(commandLineOf({ ...placed, cwd: undefined }, user)).not.toContain("--chdir");
+});
+
 test("what a guest makes up is read as far as it goes, and never throws", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (tail) => void processOf(`#e2b ${tail}`)));
   expect(processOf("sleep 5")).toBeUndefined();

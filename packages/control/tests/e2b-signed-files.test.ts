@@ -112,16 +112,18 @@ const guessOf = (query: Record<string, string> = {}) => ({
   ...{ sandboxId: undefined, address: "192.0.2.1" },
 });
 
-test("guesses are limited by their address, also as tokens that are none", () => {
-  const few = new SignedFiles(4, new AuthFailures(1_000));
+const nothing = async () => [];
+
+test("guesses are limited by their address, also as tokens that are none", async () => {
+  const few = new SignedFiles(4, new AuthFailures(1_000), nothing);
   for (let guesses = 0; guesses < 2; guesses++)
-    expect(() => few.find(guessOf())).toThrow("invalid signature");
-  expect(() => few.find(guessOf())).toThrow("Too many signed requests");
+    await expect(few.find(guessOf())).rejects.toThrow("invalid signature");
+  await expect(few.find(guessOf())).rejects.toThrow("Too many signed requests");
   const failures = new AuthFailures(4);
-  const files = new SignedFiles(1_000, failures);
-  expect(() => files.find(guessOf())).toThrow("invalid signature");
+  const files = new SignedFiles(1_000, failures, nothing);
+  await expect(files.find(guessOf())).rejects.toThrow("invalid signature");
   failures.failed("192.0.2.1");
-  expect(() => files.find(guessOf())).toThrow("Too many invalid signatures");
+  await expect(files.find(guessOf())).rejects.toThrow("Too many invalid signatures");
   expect(failures.waitS("192.0.2.1", "a token")).toBeGreaterThan(0);
 });
 
@@ -187,9 +189,26 @@ test("by their names ports need no token, unless the client says so or one of th
   const plain = await Sandbox.create({ ...e2bOptions(world) });
   const status = async ({ sandboxId }: Sandbox) => (await ask(8000, sandboxId, "/"))[0];
   // Nothing listens there.
-  expect([await status(one), await status(closed), await status(plain)]).toEqual([409, 401, 401]);
+  expect([await status(one), await status(closed), await status(plain)]).toEqual([502, 403, 401]);
   expect((await one.getInfo()).network?.allowPublicTraffic).toBe(true);
   expect((await closed.getInfo()).network?.allowPublicTraffic).toBe(false);
   await world.call("PATCH", `/v1/sandboxes/${one.sandboxId}/ports/9000`, { body: { public: false } });
-  expect(await status(one)).toBe(401);
+  expect(await status(one)).toBe(403);
+});
+
+test("it outlives the process that gave the sandbox to its client, and other processes know it", async () => {
+  const url = new URL(await sandbox.downloadUrl(PATH));
+  const server = await buildServer(world.context);
+  world.after(() => server.stop(0));
+  const fresh = await buildServer({ ...world.context });
+  world.after(() => fresh.stop(0));
+  const read = async (path: string) => (await fresh.app.inject({ url: path })).body;
+  expect(await read(url.pathname + url.search)).toBe("hello world");
+  // Given away after it has looked.
+  const later = await Sandbox.create(e2bOptions(world));
+  await later.files.write("/tmp/later", "later");
+  const next = new URL(await later.downloadUrl("/tmp/later"));
+  expect(await read(next.pathname + next.search)).toBe("later");
+  await later.kill();
+  expect((await fresh.app.inject({ url: next.pathname + next.search })).statusCode).not.toBe(200);
 });

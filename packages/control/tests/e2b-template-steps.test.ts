@@ -1,8 +1,11 @@
 // What E2B's clients build, as builds of ours.
 
 import { waitForPort } from "e2b-2.51";
+import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import { describe, expect, test } from "vitest";
 import { type TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
+
+const SHELL = '"$(command -v bash || command -v sh)"';
 
 describe("what is built", () => {
   test("begins as the user in its home, and goes on as the instructions say", () => {
@@ -24,17 +27,18 @@ describe("what is built", () => {
         { user: "user" },
         { workdir: "/home/user" },
         { env: { A: "1", B: "2" } },
-        { run: "exec /bin/bash -l -c 'echo $A'" },
+        { run: `exec ${SHELL} -l -c 'echo $A'` },
         { user: "root" },
-        { run: "exec /bin/bash -l -c 'apt-get update'" },
+        { run: `cd '/root'; exec ${SHELL} -l -c 'apt-get update'` },
         { user: "user" },
         { user: "root" },
-        { run: "exec /bin/bash -l -c 'id'" },
+        { workdir: "/root" },
+        { run: `exec ${SHELL} -l -c 'id'` },
       ],
       context: false,
-      start: { command: "exec /bin/bash -l -c 'serve'", ready: { port: 8080 } },
+      start: { command: `exec ${SHELL} -l -c 'serve'`, ready: { port: 8080 } },
     });
-    expect([hashes, instructions]).toEqual([[], [0, 2, 3, 5]]);
+    expect([hashes, instructions]).toEqual([[], [0, 2, 3, 4, 5]]);
   });
 
   test("uses the cache unless the template or one of its steps says otherwise", () => {
@@ -50,12 +54,24 @@ describe("what is built", () => {
       { user: "user" },
       { workdir: "/home/user" },
       { user: "root" },
-      { run: expect.stringMatching(/^exec \/bin\/bash -l -c .*useradd -m -s \/bin\/bash/) as string },
+      { run: expect.stringContaining("useradd -m -s") as string },
       { user: "user" },
       { user: "guest" },
+      { workdir: "/home/guest" },
       { user: "root" },
     ]);
     expect(start).toEqual({ user: "guest", workdir: null });
+    // A folder that the template has stays.
+    const placed = translateTemplate({
+      steps: [
+        { type: "WORKDIR", args: ["/srv"] },
+        { type: "USER", args: ["guest"] },
+        { type: "RUN", args: ["id", "root"] },
+      ],
+    });
+    expect(placed.start).toEqual({ user: "guest", workdir: "/srv" });
+    const folders = placed.request.steps?.flatMap(({ workdir }) => workdir ?? []);
+    expect(folders).toEqual(["/home/user", "/srv"]);
     const base = { env: {}, user: "guest", workdir: "/srv" };
     const onBase = translateTemplate({ fromTemplate: "own", base });
     expect([onBase.request.steps?.[0], onBase.start]).toEqual([
@@ -86,7 +102,37 @@ describe("what is built", () => {
       expect(() => translateTemplate({ steps: [env("A", text)] })).toThrow("is not known here");
   });
 
-  test("is refused where it is no instruction, or stands on an image", () => {
+  test("is refused at once where its variables would fill the memory, or a brace is never closed", () => {
+    const env = (...args: string[]) => ({ type: "ENV", args });
+    const doubled = Array.from({ length: 99 }, () => env("A", "$A$A"));
+    expect(() => translateTemplate({ steps: [env("A", "x".repeat(1_000)), ...doubled] })).toThrow("too long");
+    // Half a minute of one process, were each brace looked for anew.
+    expect(() => translateTemplate({ steps: [env("A", "${".repeat(50_000))] })).toThrow("is not known here");
+  });
+
+  test("stands on an image of a registry, where the user of E2B is made first", () => {
+    const steps = [{ type: "RUN", args: ["id"] }];
+    const { request, instructions, start } = translateTemplate({ fromImage: "ubuntu:22.04", steps });
+    expect(request).toEqual({
+      image: "ubuntu:22.04",
+      steps: [
+        { user: "root" },
+        { run: expect.stringContaining("adduser -D") as string },
+        { user: "user" },
+        { user: "user" },
+        { workdir: "/home/user" },
+        { run: `exec ${SHELL} -l -c 'id'` },
+        { user: "root" },
+      ],
+      context: false,
+    });
+    // The pull, the user, its folder, and the instruction.
+    expect([instructions, start]).toEqual([[0, 0, 0, 1], { user: "user", workdir: null }]);
+    const { steps: planned } = planBuild({ ...request, name: "a" } as Parameters<typeof planBuild>[0]);
+    expect(planned.map(({ kind }) => kind)).toEqual(["image", "run", "workdir", "run", "seal"]);
+  });
+
+  test("is refused where it is no instruction, or brings the login of a registry", () => {
     const instructionOf = (body: Parameters<typeof translateTemplate>[0]): number | undefined => {
       try {
         translateTemplate(body);
@@ -96,7 +142,8 @@ describe("what is built", () => {
       }
     };
     expect(instructionOf({ steps: [{ type: "RUN", args: ["true"] }, { type: "ADD" }] })).toBe(2);
-    expect(instructionOf({ fromImage: "ubuntu:22.04" })).toBe(0);
+    const login = { type: "registry", username: "u", password: "p" };
+    expect(instructionOf({ fromImage: "r.test/a", fromImageRegistry: login })).toBe(0);
     expect(instructionOf({ steps: [{ type: "COPY", args: ["a", "b"] }] })).toBe(1);
   });
 });

@@ -70,6 +70,30 @@ test("a template is built, found by its name and tags, and deleted", async () =>
   expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(404);
 });
 
+test("templates are listed by their names, page by page", async () => {
+  for (const name of ["page-b", "page-a", "page-c"])
+    await builtTemplate(world, { name, tag: "v1", steps: [{ run: `make ${name}` }] });
+  const page = async (query: string) => {
+    const answer = await fetch(`${world.url}/e2b/v2/templates?${query}`, {
+      headers: { "x-api-key": world.token },
+    });
+    const found = (await answer.json()) as { templateID: string }[];
+    return {
+      status: answer.status,
+      names: answer.ok ? found.map(({ templateID }) => templateID) : [],
+      next: answer.headers.get("x-next-token"),
+    };
+  };
+  const first = await page("limit=2");
+  expect([first.names, first.next === null]).toEqual([["page-a", "page-b"], false]);
+  const rest = await page(`limit=2&nextToken=${first.next ?? ""}`);
+  expect([rest.names, rest.next]).toEqual([["page-c"], null]);
+  expect((await page("limit=0")).status).toBe(400);
+  expect((await page("order=asc")).status).toBe(400);
+  expect((await page(`teamID=${uuidOf(newId("organization"))}`)).status).toBe(404);
+  for (const name of ["page-a", "page-b", "page-c"]) await world.call("DELETE", `/e2b/templates/${name}`);
+});
+
 test("all versions of a template are deleted, or none where one of them is in use", async () => {
   const builds = async () =>
     (await world.call<{ builds: unknown[] }>("GET", "/e2b/templates/versions")).body.builds;
@@ -198,8 +222,13 @@ test("what is wrong with a template is told as the end of its build, with its in
   );
   const { status, reason } = await Template.getBuildStatus(info, options());
   expect([status, reason?.step]).toEqual(["error", "1"]);
-  const image = await Template.buildInBackground(Template().fromImage("ubuntu:22.04"), "failing", options());
+  const login = { username: "u", password: "a password that is not kept" };
+  const logged = Template().fromImage("registry.test/app:1", login);
+  const image = await Template.buildInBackground(logged, "failing", options());
   expect((await Template.getBuildStatus(image, options())).reason?.step).toBe("base");
+  const { rows } = await sql<{ kept: boolean }>`
+    select bool_or(body::text like '%is not kept%') as kept from e2b_builds`.execute(world.db);
+  expect(rows).toEqual([{ kept: false }]);
 });
 
 test("a build is of its template and of its organization", async () => {

@@ -138,6 +138,33 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     );
   });
 
+  test("has the newest snapshot of a name be what the name means, and the one before found by its id", async () => {
+    const options = e2bOptions(world);
+    const name = `of-${randomUUID()}`;
+    const sandbox = await Sandbox.create(options);
+    const first = await sandbox.createSnapshot({ name });
+    const second = await sandbox.createSnapshot({ name: `${name}:default` });
+    expect([first.names, second.names]).toEqual([[name], [name]]);
+    const named = await Sandbox.listSnapshots({ ...options, name }).nextItems();
+    expect(named.map(({ snapshotId }) => snapshotId)).toEqual([second.snapshotId]);
+    const native = async (asked: string) =>
+      (await world.call<{ id: string; name: string | null }>("GET", `/v1/snapshots/${asked}`)).body;
+    expect((await native(name)).id).toBe(second.snapshotId);
+    expect((await native(first.snapshotId)).name).toBeNull();
+    await Sandbox.create(first.snapshotId, options);
+    // What means one snapshot for good is no name of another.
+    await expect(sandbox.createSnapshot({ name: first.snapshotId, ...options })).rejects.toThrow("400");
+    expect((await native(first.snapshotId)).id).toBe(first.snapshotId);
+    // Natively a name is one snapshot's, and stays it.
+    const taken = await world.call("POST", `/v1/sandboxes/${sandbox.sandboxId}/snapshots`, {
+      body: { name },
+    });
+    expect(taken.status).toBe(409);
+    expect(await Sandbox.deleteSnapshot(name, options)).toBe(true);
+    expect(await Sandbox.deleteSnapshot(name, options)).toBe(false);
+    expect((await native(first.snapshotId)).id).toBe(first.snapshotId);
+  });
+
   test("takes snapshots, lists them, begins at one, forks, and deletes them", async () => {
     const options = e2bOptions(world);
     const sandbox = await Sandbox.create(options);

@@ -122,6 +122,36 @@ test("a mode is octal and 0644 without one", async () => {
   expect([status, body["code"]]).toEqual([400, "bad_request"]);
 });
 
+test("attributes go to the host with the file, and come back with what is known of it", async () => {
+  const attributes = { author: "Ada ü", __proto__x: "", ["a".repeat(250)]: "long" };
+  const query = `attributes=${encodeURIComponent(JSON.stringify(attributes))}`;
+  expect((await upload(`kept?${query}`, [Buffer.from("x")])).status).toBe(200);
+  expect(world.host.files.get("/kept")?.attributes).toEqual(attributes);
+  const { body } = await world.call("GET", `/v1/sandboxes/${id}/stat/kept`);
+  expect(body["attributes"]).toEqual(attributes);
+  const own = JSON.parse('{"__proto__":"own"}') as Record<string, string>;
+  await upload(`own?attributes=${encodeURIComponent('{"__proto__":"own"}')}`, [Buffer.from("x")]);
+  expect(Object.entries(world.host.files.get("/own")?.attributes ?? {})).toEqual(Object.entries(own));
+});
+
+test.each([
+  ["no JSON", "{"],
+  ["no object", '["x"]'],
+  ["nothing", "null"],
+  ["a number", '{"a":1}'],
+  ["an empty name", '{"":"x"}'],
+  ["a name with =", '{"a=b":"x"}'],
+  ["a name that is too long", JSON.stringify({ ["ü".repeat(126)]: "x" })],
+  ["a NUL", String.raw`{"a":"\u0000"}`],
+  ["half a character", String.raw`{"a":"\ud800"}`],
+  ["too many bytes", JSON.stringify({ a: "x".repeat(4_091) })],
+  ["too many", JSON.stringify(Object.fromEntries(Array.from({ length: 257 }, (_, at) => [`${at}`, ""])))],
+])("attributes that are %s are refused", async (_what, text) => {
+  const { status, body } = await upload(`never?attributes=${encodeURIComponent(text)}`, [Buffer.from("x")]);
+  expect([status, body["code"]]).toEqual([400, "bad_request"]);
+  expect(world.host.files.has("/never")).toBe(false);
+});
+
 test("a directory is listed", async () => {
   const { body } = await world.call("GET", `/v1/sandboxes/${id}/files/etc?list=true`);
   expect(body).toMatchObject({ entries: [{ name: "a", type: "file" }], truncated: false });

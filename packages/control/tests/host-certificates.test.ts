@@ -88,7 +88,7 @@ async function localHost(): Promise<{ id: string }> {
 }
 
 test("control's own certificate is short-lived, valid from an hour ago, and renewed on the way", async () => {
-  const authority = new CertificateAuthority(world.db);
+  const authority = new CertificateAuthority(world.db, world.context.sealing);
   vi.useFakeTimers({ toFake: ["Date"] });
   try {
     const first = await authority.credentials();

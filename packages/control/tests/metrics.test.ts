@@ -229,6 +229,7 @@ test("each background service tells its runs, how long they took, what they did 
       sweeperIntervalMs: every,
       moverIntervalMs: every,
       templateSpreaderIntervalMs: every,
+      layerStorerIntervalMs: every,
       builderIntervalMs: every,
       certificatesIntervalMs: every,
       auditKeptDays: 365,

@@ -24,6 +24,35 @@ afterEach(async () => {
   world.host.vms.clear();
 });
 
+test.each([
+  ["the same tag", "1", "1"],
+  ["another tag", "1", "2"],
+])(
+  "of two builds of one name at once, with %s, the one that is ready last has its tag and `latest`",
+  async (_what, slowTag, quickTag) => {
+    const slow = await newBuild(world, { name: "both", tag: slowTag, steps: [{ run: "forever" }] });
+    const active = activateBuilder(world);
+    await eventually(
+      async () => (await buildNow(world, slow.id)).steps[0]?.status === "running",
+      "the first one is under way",
+    );
+    const held = world.host.executions.last;
+    const begun = await newBuild(world, { name: "both", tag: quickTag, steps: [{ run: "make" }] });
+    const quick = await untilBuild(world, begun.id, "ready");
+    const version = async (name: string) => (await world.call<Template>("GET", `/v1/templates/${name}`)).body;
+    expect((await version("both")).id).toBe(quick.template_id);
+    held.end();
+    await active;
+    const last = await buildNow(world, slow.id);
+    expect(last).toMatchObject({ status: "ready", error: null });
+    expect((await version("both:latest")).tags).toEqual([slowTag, "latest"]);
+    expect((await version("both")).id).toBe(last.template_id);
+    // The other one stays what it was, and has its own tag where that is another one.
+    const other = await version(String(quick.template_id));
+    expect([other.id, other.tags]).toEqual([quick.template_id, slowTag === quickTag ? [] : [quickTag]]);
+  },
+);
+
 test("an organization has its own templates and builds, and another one learns nothing of them", async () => {
   const members = new Members(world);
   const { path } = await members.newOrganization();

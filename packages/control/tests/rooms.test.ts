@@ -27,6 +27,7 @@ const floors: Floors = [
   ["limits"],
   ["organizations"],
   ["hosts", "sessions"],
+  ["object-store"],
   ["templates", "joining", "registries"],
   ["capacity"],
   ["moves"],

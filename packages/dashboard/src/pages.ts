@@ -21,6 +21,8 @@ export const pages: Readonly<Record<string, () => Promise<PageModule>>> = {
   "/templates": () => import("./pages/templates.tsx"),
   "/templates/:id": () => import("./pages/template.tsx"),
   "/builds": () => import("./pages/builds.tsx"),
+  "/builds/new": () => import("./pages/new-build.tsx"),
+  "/builds/new/:way": () => import("./pages/new-build.tsx"),
   "/builds/:id": () => import("./pages/build.tsx"),
   "/hosts": () => import("./pages/hosts.tsx"),
   "/services": () => import("./pages/services.tsx"),

@@ -60,6 +60,9 @@ const screens = [
   ["Audit log", "/audit", "sandbox.create"],
   ["New sandbox", "/sandboxes/new", "Timeout"],
   ["New machine", "/machines/new", "Command"],
+  ["New build", "/builds/new", "Stands on"],
+  ["New build", "/builds/new/image", "Ready by port"],
+  ["New build", "/builds/new/repository", "Dockerfile"],
 ] as const;
 
 for (const colorScheme of ["light", "dark"] as const) {

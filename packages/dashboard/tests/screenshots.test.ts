@@ -56,6 +56,7 @@ const screens = (): readonly Screen[] => [
   { name: "template", path: `/templates/${build.template_id}`, shows: "Nothing." },
   { name: "builds", path: "/builds", shows: "exited with 2" },
   { name: "build", path: `/builds/${build.id}?step=1`, shows: "Log of step 1" },
+  { name: "new-build", path: "/builds/new", shows: "Ready by path" },
   { name: "hosts", path: "/hosts", shows: "Memory promised" },
   { name: "services", path: "/services", shows: "sandbox-reaper" },
   { name: "audit", path: "/audit", shows: "sandbox.create" },
@@ -86,6 +87,8 @@ test("each screen looks as it did, in both themes and on a telephone, and nothin
   await look("login", "API token");
   await dashboard.logIn(world.token);
   for (const { name, path, shows } of screens()) {
+    // However busy the machine is: a host that was not heard of for a while is shown as offline.
+    await world.keepHostsFresh();
     await page.goto(`${dashboard.url}/ui${path}`);
     await look(name, shows);
   }

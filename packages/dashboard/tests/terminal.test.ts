@@ -39,7 +39,9 @@ async function type(page: Page, line: string): Promise<void> {
 
 /** What lies above it is what a mouse meets too. */
 async function clickAt(page: Page, place: Locator): Promise<void> {
-  const box = await place.boundingBox();
+  // The terminal draws its lines anew now and then, and one that is gone has no place.
+  let box = await place.boundingBox();
+  for (let tries = 0; box === null && tries < 100; tries++) box = await place.boundingBox();
   if (box === null) throw new Error("it is not in sight");
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await page.mouse.down();

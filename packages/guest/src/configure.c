@@ -18,6 +18,10 @@
 #define RNDADDENTROPY 0x40085203
 #define RNDRESEEDCRNG 0x5207
 
+// On a tmpfs; each variable is ended by a NUL byte.
+#define ENVIRONMENT "/run/skerry-environment"
+#define ENVIRONMENT_PART "/run/skerry-environment.part"
+
 enum { SLEW_MAX_US = 500000, ENTROPY_BYTES = 64, DYING_MAX_MS = 2000, DRAINING_MAX_MS = 1000 };
 
 static bool mix_entropy(const char *hex) {
@@ -46,13 +50,31 @@ static void rename_machine(const struct request *request) {
   write_file("/etc/machine-id", id);
 }
 
+// For programs that ran before this was a machine of its own, such as those that are frozen with a template: they have no other way to the variables
+// that every command begins with. Root's alone, because what runs as another user may not see those of its neighbours.
+static void write_environment(const struct request *request) {
+  unlink(ENVIRONMENT_PART);
+  int fd = open(ENVIRONMENT_PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  bool whole = true;
+  for (char *const *entry = request->env; *entry && whole; entry++) {
+    size_t size = strlen(*entry) + 1;
+    whole = write(fd, *entry, size) == (ssize_t)size;
+  }
+  close(fd);
+  if (!whole || rename(ENVIRONMENT_PART, ENVIRONMENT) != 0) unlink(ENVIRONMENT_PART);
+}
+
 void apply_clock_and_entropy(const struct request *request, struct outcome *outcome) {
   struct timespec clock = {.tv_sec = request->clock_us / 1000000,
                            .tv_nsec = request->clock_us % 1000000 * 1000};
   if (machine_is_ours) {
     if (!mix_entropy(request->entropy)) return outcome_fail_errno(outcome, "cannot mix the entropy");
     if (clock_settime(CLOCK_REALTIME, &clock) != 0) return outcome_fail_errno(outcome, "cannot set the clock");
-    if (request->operation == CONFIGURE) rename_machine(request);
+    if (request->operation == CONFIGURE) {
+      write_environment(request);
+      rename_machine(request);
+    }
   }
   strcpy(outcome->result, "{}");
 }

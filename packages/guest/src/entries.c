@@ -78,6 +78,16 @@ static const char *name_of(struct names *names, unsigned id) {
   return names->name;
 }
 
+// Only these two kinds have any. No call names a file from a descriptor and a name, so the folder is entered.
+static size_t add_attributes(char *line, mode_t mode, int folder, const char *base) {
+  bool is_inside = folder != AT_FDCWD;
+  if (!S_ISREG(mode) && !S_ISDIR(mode)) return 0;
+  if (is_inside && fchdir(folder) != 0) return 0;
+  static char attributes[ATTRIBUTES_JSON_BYTES];
+  if (attributes_quote(attributes, base, !is_inside) == 0) return 0;
+  return (size_t)sprintf(line, ",\"attributes\":%s", attributes);
+}
+
 size_t entry_line(char *line, const char *name, const struct stat *stat, int folder, const char *base) {
   static struct names users = {.path = "/etc/passwd"}, groups = {.path = "/etc/group"};
   size_t used = (size_t)sprintf(line, "{\"name\":");
@@ -95,6 +105,7 @@ size_t entry_line(char *line, const char *name, const struct stat *stat, int fol
     used += (size_t)sprintf(line + used, ",\"target\":");
     used += json_quote(line + used, target);
   }
+  used += add_attributes(line + used, stat->st_mode, folder, base);
   return used + (size_t)sprintf(line + used, "}\n");
 }
 

@@ -112,6 +112,11 @@ void write_child(const struct request *request, struct outcome *outcome) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, NULL); // from here on a cancel comes too late
+  if (!attributes_set(fd, request->attributes)) {
+    if (errno != EOPNOTSUPP) give_up(outcome, "cannot set the attributes");
+    if (temporary[0]) unlink(temporary);
+    child_fail(outcome, "permission_denied", "the file system keeps no attributes");
+  }
   if (fchmod(fd, mode) != 0 || !publish(fd, name)) give_up(outcome, "cannot put the file in its place");
   char result[OUTCOME_BYTES];
   snprintf(result, sizeof result, "{\"size\":%lld}", (long long)size);

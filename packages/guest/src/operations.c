@@ -1,9 +1,10 @@
 #include "operations.h"
+#include "attributes.h"
 #include "json.h"
 
 #include <string.h>
 
-enum kind { STRING, INTEGER, BOOLEAN, ENV };
+enum kind { STRING, INTEGER, BOOLEAN, ENV, ATTRIBUTES };
 
 static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000, PORT_MAX = 65535;
 static const int64_t DEPTH_MAX = 64; // each level of a list holds a descriptor
@@ -16,7 +17,8 @@ static const struct field {
     {"op", STRING, offsetof(struct request, op)},
     {"command", STRING, offsetof(struct request, command)},
     {"workdir", STRING, offsetof(struct request, workdir)},
-    {"env", ENV, 0},
+    {"env", ENV, offsetof(struct request, env)},
+    {"attributes", ATTRIBUTES, offsetof(struct request, attributes)},
     {"timeout_ms", INTEGER, offsetof(struct request, timeout_ms)},
     {"stdin", BOOLEAN, offsetof(struct request, wants_stdin)},
     {"output_limit", INTEGER, offsetof(struct request, output_limit)},
@@ -88,17 +90,17 @@ static unsigned field_index(const char *name) {
 }
 
 // `"K":"V"` leaves room enough to join key and value where they lie.
-static bool parse_env(struct request *request, struct json *json) {
+static bool parse_pairs(struct json *json, char **pairs, unsigned max) {
   if (!json_take(json, '{')) return false;
   if (json_take(json, '}')) return true;
-  for (unsigned count = 0; count < ENV_MAX_ENTRIES; count++) {
+  for (unsigned count = 0; count < max; count++) {
     char *key, *value;
     if (!json_string(json, &key) || !json_take(json, ':') || !json_string(json, &value)) return false;
     size_t key_bytes = strlen(key);
     if (key_bytes == 0 || strchr(key, '=')) return false;
     key[key_bytes] = '=';
     memmove(key + key_bytes + 1, value, strlen(value) + 1);
-    request->env[count] = key;
+    pairs[count] = key;
     if (json_take(json, '}')) return true;
     if (!json_take(json, ',')) return false;
   }
@@ -115,7 +117,9 @@ static bool parse_value(struct request *request, struct json *json, const struct
   case BOOLEAN:
     return json_boolean(json, to);
   case ENV:
-    return parse_env(request, json);
+    return parse_pairs(json, to, ENV_MAX_ENTRIES);
+  case ATTRIBUTES:
+    return parse_pairs(json, to, ATTRIBUTES_MAX);
   }
   return false;
 }
@@ -158,6 +162,15 @@ static const char *find_execution_problem(const struct request *request) {
   return request->workdir && request->workdir[0] != '/' ? "workdir is not absolute" : NULL;
 }
 
+static const char *find_attributes_problem(const struct request *request) {
+  size_t bytes = 0;
+  for (char *const *pair = request->attributes; *pair; pair++) {
+    if (strcspn(*pair, "=") > ATTRIBUTE_NAME_MAX_BYTES) return "the name of an attribute is too long";
+    bytes += strlen("user.") + strlen(*pair) - 1; // without its =
+  }
+  return bytes > ATTRIBUTES_BYTES ? "the attributes are too large together" : NULL;
+}
+
 static const char *find_problem(const struct request *request) {
   switch (request->operation) {
   case EXECUTE:
@@ -194,6 +207,8 @@ static const char *find_problem(const struct request *request) {
   case SHUTDOWN:
     return NULL;
   case WRITE:
+    if (find_attributes_problem(request)) return find_attributes_problem(request);
+    // fall through
   case MKDIR:
   case CHMOD:
     if (request->mode < 0 || request->mode > 07777) return "mode is out of range";

@@ -12,7 +12,7 @@ enum operation { EXECUTE, MAIN, WRITE, READ, LIST, STAT, MKDIR, MOVE, REMOVE, CH
                  CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
 // A user's 256, and those of a template.
-enum { ENV_MAX_ENTRIES = 288, EXECUTION_ID_BYTES = 64 };
+enum { ENV_MAX_ENTRIES = 288, ATTRIBUTES_MAX = 256, EXECUTION_ID_BYTES = 64 };
 
 struct request {
   enum operation operation;
@@ -22,7 +22,8 @@ struct request {
   char *execution; // shorter than EXECUTION_ID_BYTES
   int64_t reattach_ms, after, cols, rows;
   bool tty, hold, end;
-  char *env[ENV_MAX_ENTRIES + 1]; // "KEY=value", ends with NULL
+  char *env[ENV_MAX_ENTRIES + 1];         // "KEY=value", ends with NULL
+  char *attributes[ATTRIBUTES_MAX + 1];   // the same
 };
 
 // Decodes in place: the request's strings lie in `text`. On failure `problem` says what is wrong.

@@ -55,6 +55,75 @@ test("one file is told of with its permissions, its owner and where it leads", a
   expect(stranger.lines[0]).toMatchObject({ owner: "61234", group: "61235" });
 });
 
+const attributesOf = (lines: readonly Line[]): Record<string, unknown> =>
+  Object.fromEntries(lines.map(({ name, attributes }) => [name, attributes]));
+
+/** As a program in the VM sets and reads them. */
+function setAttribute(file: string, name: string, hexadecimal: string): void {
+  execFileSync("python3", [
+    "-c",
+    "import os, sys; os.setxattr(sys.argv[1], sys.argv[2], bytes.fromhex(sys.argv[3]))",
+    ...[file, name, hexadecimal],
+  ]);
+}
+
+const hexOf = (text: string): string => Buffer.from(text).toString("hex");
+
+test("a file is written with its attributes, which stats and lists tell, and a new version has none", async () => {
+  const file = world.inside("file");
+  const attributes = { author: "Ada", "e2b.x": 'quoted "é"\n', empty: "", ["n".repeat(250)]: "longest name" };
+  const written = world.agent.link.open({ op: "write", path: file, mode: 0o644, attributes });
+  await written.write(Buffer.from("x"));
+  written.close();
+  expect((await written.ended).result).toEqual({ size: 1 });
+  const { lines } = await ask({ op: "stat", path: file, follow: false });
+  expect(lines[0]?.["attributes"]).toEqual(attributes);
+  mkdirSync(world.inside("folder/below"), { recursive: true });
+  setAttribute(world.inside("folder"), "user.of", hexOf("a folder"));
+  setAttribute(world.inside("folder/below"), "user.deep", hexOf("er"));
+  symlinkSync("file", world.inside("link"));
+  const listed = await ask({ op: "list", path: world.folder, limit: 100, depth: 3 });
+  expect(attributesOf(listed.lines)).toEqual({
+    file: attributes,
+    folder: { of: "a folder" },
+    "folder/below": { deep: "er" },
+    link: undefined,
+  });
+  const followed = await ask({ op: "stat", path: world.inside("link"), follow: true });
+  expect(followed.lines[0]?.["attributes"]).toEqual(attributes);
+  const moved = await ask({ op: "move", path: file, to: world.inside("moved") });
+  expect(moved.lines[0]?.["attributes"]).toEqual(attributes);
+  await world.agent.link.write(world.inside("moved"), Buffer.from("again"));
+  const again = await ask({ op: "stat", path: world.inside("moved"), follow: false });
+  expect(again.lines[0]).not.toHaveProperty("attributes");
+});
+
+test("attributes that are no text, not a user's or too many are left out", async () => {
+  const file = world.inside("file");
+  writeFileSync(file, "");
+  setAttribute(file, "user.nul", "610062");
+  setAttribute(file, "trusted.secret", hexOf("not told"));
+  setAttribute(file, "user.latin", "fc");
+  const { lines } = await ask({ op: "stat", path: file, follow: false });
+  expect(lines[0]?.["attributes"]).toEqual({ latin: "\ufffd" });
+  for (let at = 0; at < 3; at += 1) setAttribute(file, `user.${at}`, hexOf("\u0001".repeat(1_000)));
+  const full = await ask({ op: "stat", path: file, follow: false });
+  expect(full.lines).toHaveLength(1);
+  expect(Object.keys(full.lines[0]?.["attributes"] as object)).toHaveLength(4);
+});
+
+test.each([
+  ["a name that is too long", { ["n".repeat(251)]: "" }],
+  ["a name with =", { "a=b": "" }],
+  ["an empty name", { "": "x" }],
+  ["too many bytes", { a: "x".repeat(4_091) }],
+  ["too many", Object.fromEntries(Array.from({ length: 257 }, (_, at) => [`${at}`, ""]))],
+])("attributes with %s are refused, and nothing is written", async (_what, attributes) => {
+  const file = world.inside("never");
+  expect(await codeOf({ op: "write", path: file, mode: 0o644, attributes })).toBe("bad_request");
+  expect(existsSync(file)).toBe(false);
+});
+
 test("a list goes as deep as it is told, and follows no link", async () => {
   mkdirSync(world.inside("a/b/c"), { recursive: true });
   writeFileSync(world.inside("a/b/c/deep"), "x");

@@ -30,6 +30,7 @@ import { readExtraCertificates } from "./templates/extra-certificates.ts";
 import { HostTemplates } from "./move/host-templates.ts";
 import { TemplateLibrary } from "./templates/library.ts";
 import { OwnTemplates } from "./templates/own-templates.ts";
+import { StoredLayers } from "./move/stored-layers.ts";
 import { Seals } from "./vm/build/seals.ts";
 import { ensureOwnKernel } from "./templates/own-kernel.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
@@ -58,6 +59,7 @@ export interface Host {
   readonly savedMoves: SavedMoves;
   readonly seals: Seals;
   readonly templates: HostTemplates;
+  readonly storedLayers: StoredLayers;
   readonly pool: WarmPool;
   readonly snapshots: Snapshots;
   readonly slots: Slots;
@@ -263,12 +265,13 @@ async function openLayers(
 function openTravels(
   own: OwnTemplates,
   shared: MovesOptions & SavedMovesOptions,
-): Pick<Host, "moves" | "savedMoves" | "seals" | "templates"> {
+): Pick<Host, "moves" | "savedMoves" | "seals" | "storedLayers" | "templates"> {
   const { engine } = shared;
   return {
     moves: new HostMoves(shared),
     savedMoves: new SavedMoves(shared),
     seals: new Seals(shared),
+    storedLayers: new StoredLayers({ ...shared, own }),
     templates: new HostTemplates({ ...shared, own, allBackingFiles: () => engine.allBackingFiles() }),
   };
 }

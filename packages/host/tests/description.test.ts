@@ -71,6 +71,30 @@ test("what guests trust besides Debian's authorities is part of a template, and 
   expect(plain?.diskDigest).toBe(found[0]?.diskDigest);
 });
 
+test("the files that a template's image gets are part of the template, and of its disk", async () => {
+  await template("base", base);
+  const file = join(folder, "base/root/opt/program.py");
+  const withFile = async (content: string) => {
+    await mkdir(join(file, ".."), { recursive: true });
+    await writeFile(file, content);
+    return readDescriptions(folder);
+  };
+  const found = [
+    await readDescriptions(folder),
+    await withFile("1"),
+    await withFile("2"),
+    await withFile("1"),
+  ].flat();
+  expect(found.map(({ files }) => files)).toEqual([undefined, ...Array(3).fill(join(folder, "base/root"))]);
+  expect(new Set(found.map(({ id }) => id)).size).toBe(3);
+  expect(new Set(found.map(({ diskDigest }) => diskDigest)).size).toBe(3);
+  // What it runs changes no disk.
+  const start = { command: "python3 /opt/program.py", timeout_ms: 60_000 };
+  await writeFile(join(folder, "base/template.json"), JSON.stringify({ ...base, start }));
+  const [starting] = await readDescriptions(folder);
+  expect([starting?.start, starting?.diskDigest]).toEqual([start, found[1]?.diskDigest]);
+});
+
 const without = (field: string): unknown =>
   Object.fromEntries(Object.entries(base).filter(([name]) => name !== field));
 

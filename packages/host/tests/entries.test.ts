@@ -70,7 +70,9 @@ test("a file is what the guest says, at the path that was asked for", async () =
 test("a file with absurd values has the shape that the API promises all the same", async () => {
   const absurd = [-1, 1e300, 0.5, null, [], {}, "file", "\ud800", "x".repeat(5_000), true];
   for (const value of absurd) {
-    const line = Object.fromEntries([...Object.keys(honest), "target"].map((field) => [field, value]));
+    const line = Object.fromEntries(
+      [...Object.keys(honest), "target", "attributes"].map((field) => [field, value]),
+    );
     const info = await told(setMode(channel, "/a", 0o600), line);
     expect(Value.Check(FileInfo, info)).toBe(true);
     expect(JSON.stringify(info).length).toBeLessThan(6_000);
@@ -78,11 +80,27 @@ test("a file with absurd values has the shape that the API promises all the same
   }
 });
 
+test("attributes are text, as many as a file can have, and a name of theirs changes no object", async () => {
+  const hostile = '{"name":"/x","attributes":{"__proto__":"own","a":"b","n":1,"o":{},"l":["x"]}}\n';
+  const { attributes } = await told(statEntry(channel, "/a", false), hostile);
+  expect(Object.entries(attributes ?? {})).toEqual([
+    ["__proto__", "own"],
+    ["a", "b"],
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`${at}`, ""]));
+  const cut = await told(statEntry(channel, "/a", false), { ...honest, attributes: many });
+  expect(Object.keys(cut.attributes ?? {}).length).toBeLessThan(700);
+  for (const none of [{}, { a: 1 }, "x", null, ["x"]]) {
+    const info = await told(statEntry(channel, "/a", false), { ...honest, attributes: none });
+    expect(Value.Check(FileInfo, info)).toBe(true);
+  }
+});
+
 test.each([
   ["nothing", []],
   ["two lines", [honest, honest]],
   ["no JSON", ["x\n"]],
-  ["a line without an end", ["{".repeat(60_000)]],
+  ["a line without an end", ["{".repeat(45_000), "{".repeat(45_000)]],
 ])("a guest that tells %s of a file is dropped", async (_what, lines) => {
   await expect(told(statEntry(channel, "/a", false), ...lines)).rejects.toMatchObject({
     code: "guest_failed",

@@ -26,12 +26,17 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 /** The nodes that a QEMU has, and what each lies over. It outlives the host process. */
 class QemuStub {
   readonly nodes = new Map<string, string | undefined>([["target", "image"]]);
-  readonly closed = new Promise<void>(() => undefined);
+  readonly #end = Promise.withResolvers<void>();
+  readonly closed = this.#end.promise;
   said: string[] = [];
+  /** It ends itself at this command. */
+  endsAt: string | undefined;
   /** The host process dies before this command, or after it. */
   dies: { readonly command: string; readonly when: "before" | "after" } | undefined;
 
   async execute(command: string, args: Record<string, string> = {}): Promise<unknown> {
+    if (command === this.endsAt) this.#end.resolve();
+    if (command === this.endsAt) throw new Error("QEMU closed its control socket");
     const { command: last, when } = this.dies ?? {};
     if (command === last && when === "before") throw new Error("killed");
     this.said.push(command);
@@ -104,6 +109,16 @@ test.each([
   ]);
   expect(await layersThere()).toEqual([`${image.layers[1]?.digest}.layer`]);
 });
+
+test.each(["query-named-block-nodes", "blockdev-add", "blockdev-snapshot"])(
+  "a VM that ends at %s is said to have ended, and leaves no layer",
+  async (command) => {
+    const qemu = new QemuStub();
+    qemu.endsAt = command;
+    await expect(sealsOf(qemu).seal("one")).rejects.toMatchObject({ code: "vm_not_running" });
+    expect(await readdir(join(folder, "layers")).catch(() => [])).toEqual([]);
+  },
+);
 
 test("a seal whose record could not be written is finished by the next one, which stands on it", async () => {
   await writeFile(join(folder, "target.qcow2"), "first");

@@ -118,6 +118,7 @@ METHODS = {
     "rotateAuthority": "hosts.rotate_authority",
     "followEvents": "event_page",
     "createTemplate": "templates.begin_build",
+    "pushTemplate": "templates.begin_push",
     "deleteTemplate": "templates.delete",
     "tagTemplate": "templates.tag",
     "untagTemplate": "templates.untag",
@@ -162,7 +163,7 @@ OTHERWISE: Dict[str, Set[str]] = {
 }
 
 #: They take the whole body.
-WHOLE_BODY = {"setOrganizationLimits", "createTemplate"}
+WHOLE_BODY = {"setOrganizationLimits", "createTemplate", "pushTemplate"}
 
 
 METHODS |= {

@@ -12,6 +12,8 @@ export type UploadContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableSt
 export interface UploadOptions extends CallOptions {
   /** Permissions in octal, for example `0755`. Default: `0644`. */
   readonly mode?: string | undefined;
+  /** Extended attributes of the file (`user.NAME` in the VM), by their names without the prefix; at most 4 KiB together. */
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
   /** Told how many bytes more are on their way. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
 }
@@ -34,7 +36,7 @@ export async function uploadFile(
   http: HttpClient,
   file: FileAddress,
   content: UploadContent,
-  { mode, onProgress, signal }: UploadOptions,
+  { mode, attributes, onProgress, signal }: UploadOptions,
 ): Promise<FileWritten> {
   checkContent(content);
   checkMode(mode);
@@ -42,7 +44,7 @@ export async function uploadFile(
     {
       method: "PUT",
       path: filePath(file.vm, file.path),
-      query: { mode },
+      query: { mode, attributes: attributes === undefined ? undefined : JSON.stringify(attributes) },
       headers: {
         "content-type": "application/octet-stream",
         // A stream of known length: the server then refuses a file that is too long at once.

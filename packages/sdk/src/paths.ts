@@ -24,6 +24,10 @@ export function templatePath(name: string): string {
   return `/v1/templates/${segment(name)}`;
 }
 
+export function templatePushPath(name: string): string {
+  return `${templatePath(name)}/push`;
+}
+
 export function templateTagPath(name: string, tag: string): string {
   return `${templatePath(name)}/tags/${segment(tag)}`;
 }

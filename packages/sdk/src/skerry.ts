@@ -185,8 +185,9 @@ export type { Status } from "@skerry/contract/platform/status";
 export type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 export type { Template } from "@skerry/contract/templates/template";
 export type { BuildFilter, BuildLogOptions } from "./builds.ts";
-export type { BuildOptions } from "./templates.ts";
+export type { BuildOptions, PushOptions } from "./templates.ts";
 export type { Build, BuildEgress, BuildRequest } from "@skerry/contract/builds/build";
+export type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 export type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build-log";
 export type {
   RegistryCredential,

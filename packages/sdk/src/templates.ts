@@ -2,22 +2,26 @@
 
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildLogLine } from "@skerry/contract/builds/build-log";
+import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
 import { Builds } from "./builds.ts";
 import type { UploadContent } from "./files.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { SkerryConnectionError } from "./errors.ts";
-import { templatePath, templateTagPath } from "./paths.ts";
+import { templatePath, templatePushPath, templateTagPath } from "./paths.ts";
 
-export interface BuildOptions extends CreateOptions {
-  /** What `copy` and a Dockerfile read: a tar archive, not compressed and of at most 2 GiB. */
-  readonly context?: UploadContent | undefined;
-  /** Values for `RUN --mount=type=secret,id=NAME` of a Dockerfile, by their names. They are kept in the memory of the build's microVM alone. */
-  readonly secrets?: Readonly<Record<string, string>> | undefined;
+export interface PushOptions extends CreateOptions {
   /** Told of the build as soon as there is one. */
   readonly onBuild?: ((build: Build) => void) | undefined;
   /** Told of each line of its log. */
   readonly onLine?: ((line: BuildLogLine) => void) | undefined;
+}
+
+export interface BuildOptions extends PushOptions {
+  /** What `copy` and a Dockerfile read, or the image of `archive`: a tar archive, not compressed and of at most 2 GiB. */
+  readonly context?: UploadContent | undefined;
+  /** Values for `RUN --mount=type=secret,id=NAME` of a Dockerfile, by their names. They are kept in the memory of the build's microVM alone. */
+  readonly secrets?: Readonly<Record<string, string>> | undefined;
 }
 
 export class Templates {
@@ -45,13 +49,27 @@ export class Templates {
    * `error`. The build goes on where `signal` aborts; `builds.cancel()` ends it.
    */
   async build(request: BuildRequest, options: BuildOptions = {}): Promise<Build> {
-    const { context, onBuild, onLine, signal } = options;
+    const { context, onBuild } = options;
     const begun = await this.beginBuild(
       context === undefined ? request : { ...request, context: true },
       options,
     );
     onBuild?.(begun);
     await this.#send(begun, options);
+    return this.#untilEnd(begun, options);
+  }
+
+  /**
+   * Pushes a version to a registry as an OCI image, and resolves when that has ended: with `status` `ready` and the digest in `pushed`, or with
+   * `failed` or `canceled` and its `error`. It goes on where `signal` aborts; `builds.cancel()` ends it.
+   */
+  async push(nameOrId: string, request: TemplatePushRequest, options: PushOptions = {}): Promise<Build> {
+    const begun = await this.beginPush(nameOrId, request, options);
+    options.onBuild?.(begun);
+    return this.#untilEnd(begun, options);
+  }
+
+  async #untilEnd(begun: Build, { onLine, signal }: PushOptions): Promise<Build> {
     let after = 0;
     for (;;) {
       try {
@@ -83,6 +101,15 @@ export class Templates {
   beginBuild(request: BuildRequest, options: CreateOptions = {}): Promise<Build> {
     return this.#http.json<Build>(
       { method: "POST", path: "/v1/templates", json: request, headers: keyHeader(options), creates: true },
+      options,
+    );
+  }
+
+  /** Begins a push, and resolves as soon as there is its build. */
+  beginPush(nameOrId: string, request: TemplatePushRequest, options: CreateOptions = {}): Promise<Build> {
+    const path = templatePushPath(nameOrId);
+    return this.#http.json<Build>(
+      { method: "POST", path, json: request, headers: keyHeader(options), creates: true },
       options,
     );
   }

@@ -55,6 +55,25 @@ test("a build of what was built before is sent nothing, and the cache is listed 
   expect(asked.at(-1)).toBe("DELETE /v1/cache");
 });
 
+test("a push tells its log, and resolves at its end with the digest", async () => {
+  const asked: string[] = [];
+  const pushed = { template_id: "tpl_0", image: "registry.example/web:1", digest: "sha256:0" };
+  await using server = await ScriptedServer.start((response, { method, url, body }) => {
+    asked.push(`${method} ${url} ${body.toString()}`);
+    if (method === "POST") return sendJson(response, 201, build);
+    if (!url.includes("/logs")) return sendJson(response, 200, { ...build, status: "ready", pushed });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(`${eventOf(1)}event: end\ndata: {}\n\n`);
+  });
+  const lines: BuildLogLine[] = [];
+  const { templates } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  const onLine = (line: BuildLogLine): void => void lines.push(line);
+  const ended = await templates.push("web:42", { image: pushed.image }, { onLine });
+  expect(ended).toMatchObject({ status: "ready", pushed });
+  expect(lines).toHaveLength(1);
+  expect(asked[0]).toBe('POST /v1/templates/web%3A42/push {"image":"registry.example/web:1"}');
+});
+
 test("tags, retries and cancels go where they belong", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, build));
   const { templates, builds } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });

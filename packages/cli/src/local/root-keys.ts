@@ -1,17 +1,11 @@
 // `skerry key`: the keys above all that control seals.
 
-import { readFile, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import {
-  formatRootKeys,
-  newRootKey,
-  parseRootKeys,
-  type RootKey,
-} from "@skerry/contract/sealing/root-key-file";
-import { CliError } from "../errors.ts";
+import { formatRootKeys, newRootKey, type RootKey } from "@skerry/contract/sealing/root-key-file";
 import type { Output } from "../output.ts";
 import { controlCommand } from "./servers/control-command.ts";
-import { syncFolder, writeBeside } from "./servers/root-key.ts";
+import { readRootKeys, syncFolder, writeBeside } from "./servers/root-key.ts";
 import type { Layout } from "./system/layout.ts";
 import { lockCommands } from "./system/lock.ts";
 import { requireRoot } from "./system/require-root.ts";
@@ -26,6 +20,8 @@ interface Report {
     readonly data_keys: number;
   }[];
   readonly damaged: readonly string[];
+  /** Of the key of the cluster's authority, which hosts obey. */
+  readonly authority: "sealed" | "plain" | "none";
 }
 
 export function checkKeys(layout: Layout): Promise<Report> {
@@ -34,7 +30,7 @@ export function checkKeys(layout: Layout): Promise<Report> {
 }
 
 /** Prints it, and says whether all secrets open. */
-export async function showKeys(output: Output, { keys, damaged }: Report): Promise<boolean> {
+export async function showKeys(output: Output, { keys, damaged, authority }: Report): Promise<boolean> {
   await output.table(
     ["KEY", "IN THE FILE", "SEALS", "OPENS"],
     keys.map(({ id, in_file, seals, data_keys }) => [
@@ -47,6 +43,10 @@ export async function showKeys(output: Output, { keys, damaged }: Report): Promi
   const missing = keys.filter(({ in_file, seals, data_keys }) => !in_file && (seals || data_keys > 0));
   for (const { id } of missing) await output.note(`The key ${id} is missing: put it back into the file.`);
   for (const owner of damaged) await output.note(`The key of ${owner} is damaged: its secrets do not open.`);
+  if (authority === "plain")
+    await output.note(
+      "The key of the cluster's authority is not sealed: where every control plane has been upgraded, `skerry key rotate` seals it.",
+    );
   return missing.length + damaged.length === 0;
 }
 
@@ -56,7 +56,7 @@ export async function rotateKey(
 ): Promise<{ readonly id: string; readonly data_keys: number }> {
   requireRoot("key rotate");
   await lockCommands(layout);
-  const before = await readKeys(layout);
+  const before = await readRootKeys(layout);
   const { keys } = await checkKeys(layout);
   // One that was written by a change that broke off is used now.
   const [first] = before;
@@ -71,7 +71,7 @@ export async function rotateKey(
 export async function retireKeys(layout: Layout): Promise<readonly string[]> {
   requireRoot("key retire");
   await lockCommands(layout);
-  const before = await readKeys(layout);
+  const before = await readRootKeys(layout);
   const { needed } = (await key(layout, "retire")) as { readonly needed: readonly string[] };
   const kept = before.filter(({ id }) => needed.length === 0 || needed.includes(id));
   if (kept.length < before.length) await writeKeys(layout, kept);
@@ -80,18 +80,6 @@ export async function retireKeys(layout: Layout): Promise<readonly string[]> {
 
 function key(layout: Layout, ...args: readonly string[]): Promise<unknown> {
   return controlCommand(layout, ["key", ...args], { failure: "secrets_unavailable" });
-}
-
-async function readKeys({ rootKeyFile: file }: Layout): Promise<readonly RootKey[]> {
-  try {
-    return parseRootKeys(await readFile(file, "utf8"));
-  } catch (error) {
-    throw new CliError(
-      "secrets_unavailable",
-      `The root key file ${file} cannot be read: ${(error as Error).message}.`,
-      { remediation: "Put a copy of it there, which control's user can read." },
-    );
-  }
 }
 
 async function writeKeys({ rootKeyFile: file }: Layout, keys: readonly RootKey[]): Promise<void> {

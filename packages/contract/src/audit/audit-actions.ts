@@ -143,6 +143,7 @@ export const auditActions = [
   "template.delete",
   "template.get",
   "template.list",
+  "template.push",
   "template.tag",
   "template.untag",
   "token.create",

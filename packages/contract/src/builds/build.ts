@@ -16,6 +16,7 @@ import { Egress, EgressDenial, EgressRequest } from "../vms/egress.ts";
 import { PulledImage } from "../templates/pulled-image.ts";
 import { buildStatuses } from "./build-status.ts";
 import { BuildStep } from "./build-step.ts";
+import { TemplatePush } from "./template-push.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -133,7 +134,14 @@ export const BuildRequest = named(
       Type.String({
         minLength: 1,
         maxLength: 1_000,
-        description: "An image of a registry, such as `docker.io/library/alpine:3`.",
+        description:
+          "An image of a registry, such as `docker.io/library/alpine:3`. `steps` beside it stand on it, and do not see its environment.",
+      }),
+    ),
+    archive: Type.Optional(
+      Type.Boolean({
+        description:
+          "The context is an image: an OCI archive (`podman save --format oci-archive`) or Docker's (`docker save`), not compressed, with one image. `steps` beside it stand on it, without `copy`. Default: false.",
       }),
     ),
     git: Type.Optional(
@@ -230,6 +238,9 @@ export const Build = named(
     source: Nullable(PulledImage, {
       description: "What it is made of; null where that is no image, or not pulled yet.",
     }),
+    pushed: Nullable(TemplatePush, {
+      description: "What it pushes to a registry; null: it makes a template.",
+    }),
     template_id: Nullable(Type.String({ description: "Of the version that it made, once it is ready." })),
     size: Type.String(),
     host_id: Type.String(),
@@ -259,6 +270,7 @@ export const Build = named(
     commit: null,
     error: null,
     source: null,
+    pushed: null,
     template_id: null,
     size: "shared-cpu-4x",
     host_id: exampleIds.host,

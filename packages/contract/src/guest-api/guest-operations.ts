@@ -156,6 +156,8 @@ export interface WriteOperation {
   readonly path: string;
   /** Permission bits. */
   readonly mode: number;
+  /** Extended attributes `user.NAME` of the file, by their names without the prefix. Absent: none, which agents of every version understand. */
+  readonly attributes?: Readonly<Record<string, string>>;
 }
 
 /** Answers HEAD `{size, mode, modified_ms}`, then DATA until the end of the file, then CLOSE `{}`. Regular
@@ -165,7 +167,7 @@ export interface ReadOperation {
   readonly path: string;
 }
 
-/** DATA is one JSON object per line, `{name, size, type, mode, modified_ms, owner, group}`, of a link also `target`; type
+/** DATA is one JSON object per line, `{name, size, type, mode, modified_ms, owner, group}`, of a link also `target`, and where it has any `attributes`; type
  *  `file|directory|symlink|other`, sorted by no order; at most `limit` lines, and 4 MiB; CLOSE `{truncated}`. */
 export interface ListOperation {
   readonly op: "list";

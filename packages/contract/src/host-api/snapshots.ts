@@ -26,6 +26,9 @@ export const PauseVm = Type.Object(
     execution_id: ExecutionId,
     /** Only where nothing has used it for so long; otherwise `vm_in_use`, and it goes on. Absent: in any case. */
     unused_ms: Type.Optional(Type.Integer({ minimum: 1 })),
+    /** What the guest holds in memory of its disk is written there first, so that the disk alone is enough to boot from. Hosts of versions
+     *  before it refuse the field. */
+    sync: Type.Optional(Type.Literal(true)),
   },
   closed,
 );
@@ -54,7 +57,14 @@ export const SnapshotParams = Type.Object({ id: SnapshotId }, closed);
 /** What a VM starts from that is not started from its template. */
 export const VmOrigin = Type.Union([
   /** What is paused under this id on this host, whatever its execution id. */
-  Type.Object({ kind: Type.Literal("paused") }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal("paused"),
+      /** It boots from its disk, and what it had in memory is lost. Hosts of versions before it refuse the field. */
+      reboot: Type.Optional(Type.Literal(true)),
+    },
+    closed,
+  ),
   /** Template and size are the snapshot's. */
   Type.Object({ kind: Type.Literal("snapshot"), snapshot_id: SnapshotId }, closed),
 ]);

@@ -41,8 +41,8 @@ export const TARGET_GIB = 64;
 export const DiskLayer = Type.Object(
   {
     digest: Digest,
-    /** What it takes on a disk: holes cost nothing. */
-    bytes: Type.Integer({ minimum: 0 }),
+    /** What it takes on a disk: holes cost nothing. The database counts in 64 bits. */
+    bytes: Type.Integer({ minimum: 0, maximum: 2 ** 50 }),
   },
   closed,
 );

@@ -26,6 +26,7 @@
 // Pauses and snapshots are in `snapshots.ts`, moves in `move-calls.ts`, builds and templates in `templates.ts`.
 
 import { Type, type Static } from "typebox";
+import { ATTRIBUTES_MAX_BYTES } from "../bounds.ts";
 import { Env, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { HostEgress } from "../vms/egress.ts";
 import { vmCauses } from "../vms/vm-causes.ts";
@@ -162,6 +163,8 @@ export const FileWriteHostQuery = Type.Object(
     execution_id: Type.String({ maxLength: 64 }),
     path: Type.String({ maxLength: 20_000 }),
     mode: Type.Integer({ minimum: 0, maximum: 0o7777 }),
+    // A JSON object of text. A host of an earlier version does not know it, so it is not sent where there are none.
+    attributes: Type.Optional(Type.String({ maxLength: 2 * ATTRIBUTES_MAX_BYTES })),
   },
   closed,
 );

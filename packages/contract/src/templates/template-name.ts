@@ -19,6 +19,7 @@ export const reservedTemplateNames: readonly string[] = [
   "base",
   "node",
   "python",
+  "code-interpreter",
   "scratch",
   BUILDER_TEMPLATE,
 ];

@@ -3,11 +3,11 @@
 import { Type, type Static } from "typebox";
 import { OneOf, OTHERWISE, Timestamp } from "../fields.ts";
 import {
+  ATTRIBUTES_MAX_BYTES,
   LIST_MAX_BYTES,
   LIST_MAX_DEPTH,
   LIST_MAX_ENTRIES,
   PATH_MAX_BYTES,
-  UPLOAD_MAX_BYTES,
 } from "../bounds.ts";
 import { exampleOf, named } from "../named.ts";
 
@@ -17,7 +17,7 @@ export const FileWritten = named(
   "FileWritten",
   {
     path: Type.String({ description: "Absolute path in the sandbox." }),
-    size: Type.Integer({ minimum: 0, maximum: UPLOAD_MAX_BYTES }),
+    size: Type.Integer({ minimum: 0, description: "Bytes." }),
   },
   { path: "/work/answer.py", size: 13 },
 );
@@ -58,7 +58,17 @@ export const Mode = Type.String({
 });
 
 export const FileWriteQuery = Type.Object(
-  { mode: Type.Optional(Type.String({ ...Mode, default: "0644" })), _skerry: Signature },
+  {
+    mode: Type.Optional(Type.String({ ...Mode, default: "0644" })),
+    attributes: Type.Optional(
+      Type.String({
+        maxLength: 2 * ATTRIBUTES_MAX_BYTES,
+        description:
+          'Extended attributes of the file, as a JSON object of text, such as `{"author":"Ada"}`, which the microVM has as `user.author`. At most 4 KiB.',
+      }),
+    ),
+    _skerry: Signature,
+  },
   closed,
 );
 
@@ -113,6 +123,12 @@ const Group = Type.String({ description: "Name of the group that it belongs to, 
 const Target = Type.Optional(
   Type.String({ description: "Of a symbolic link: where it leads, as it is written there." }),
 );
+const Attributes = Type.Optional(
+  Type.Record(Type.String(), Type.String(), {
+    description:
+      "Extended attributes that users have set there, by their names without `user.`; those whose values are text, of at most 4 KiB together. Absent where there are none.",
+  }),
+);
 
 export const FileInfo = named(
   "FileInfo",
@@ -123,6 +139,7 @@ export const FileInfo = named(
     owner: Owner,
     group: Group,
     target: Target,
+    attributes: Attributes,
   },
   {
     path: "/work/answer.py",
@@ -149,6 +166,7 @@ export const DirectoryEntry = named(
     owner: Type.Optional(Owner),
     group: Type.Optional(Group),
     target: Target,
+    attributes: Attributes,
   },
   {
     name: "answer.py",

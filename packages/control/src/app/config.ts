@@ -3,6 +3,7 @@
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { InstallationLimits, RegistrySettings } from "../context.ts";
+import type { BucketSettings } from "../object-store/bucket.ts";
 import { Reader, type Address, type Environment } from "./settings-reader.ts";
 
 export interface Config {
@@ -24,6 +25,8 @@ export interface Config {
   readonly buildDomains: readonly string[];
   /** Of the keys above all that is sealed; undefined: nothing can be. */
   readonly rootKeyFile: string | undefined;
+  /** Undefined: layers of templates are on hosts alone. */
+  readonly objectStore: BucketSettings | undefined;
   readonly registries: RegistrySettings;
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
@@ -42,6 +45,7 @@ export interface Config {
   readonly sweeperIntervalMs: number;
   readonly moverIntervalMs: number;
   readonly templateSpreaderIntervalMs: number;
+  readonly layerStorerIntervalMs: number;
   readonly builderIntervalMs: number;
   readonly certificatesIntervalMs: number;
   readonly usageSamplerIntervalMs: number;
@@ -93,6 +97,7 @@ export function readConfig(environment: Environment = process.env): Config {
     sandboxDomain: readSandboxDomain(read, environment),
     buildDomains: read.domains("SKERRY_BUILD_DOMAINS"),
     rootKeyFile: read.optionalPath("SKERRY_ROOT_KEY_FILE"),
+    objectStore: readObjectStore(read, environment),
     registries: {
       mirrors: read.mirrors("SKERRY_REGISTRY_MIRRORS"),
       caFile: read.optionalPath("SKERRY_REGISTRY_CA"),
@@ -109,6 +114,7 @@ export function readConfig(environment: Environment = process.env): Config {
     idlePauserIntervalMs: read.positive("SKERRY_IDLE_PAUSER_INTERVAL_MS", 10_000),
     moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
     templateSpreaderIntervalMs: read.positive("SKERRY_TEMPLATE_SPREADER_INTERVAL_MS", 10_000),
+    layerStorerIntervalMs: read.positive("SKERRY_LAYER_STORER_INTERVAL_MS", 60_000),
     builderIntervalMs: read.positive("SKERRY_BUILDER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     usageSamplerIntervalMs: read.positive("SKERRY_USAGE_SAMPLER_INTERVAL_MS", 30_000),
@@ -158,6 +164,18 @@ function readSandboxDomain(read: Reader, environment: Environment): SandboxDomai
     keyFile: isNamed ? read.path("SKERRY_SANDBOX_TLS_KEY", "") : "",
   };
   return { domain: read.domain("SKERRY_SANDBOX_DOMAIN"), certificate: isNamed ? certificate : undefined };
+}
+
+/** What is stored is sealed, so a store needs a root key. */
+function readObjectStore(read: Reader, environment: Environment): BucketSettings | undefined {
+  if ((environment["SKERRY_OBJECT_STORE_URL"] ?? "") === "") return undefined;
+  if ((environment["SKERRY_ROOT_KEY_FILE"] ?? "") === "")
+    read.fault("SKERRY_OBJECT_STORE_URL", "needs SKERRY_ROOT_KEY_FILE, too");
+  return {
+    url: read.httpUrl("SKERRY_OBJECT_STORE_URL"),
+    region: environment["SKERRY_OBJECT_STORE_REGION"] ?? "us-east-1",
+    credentialsFile: read.path("SKERRY_OBJECT_STORE_CREDENTIALS", ""),
+  };
 }
 
 /** `SKERRY_RATE_READ_PER_MINUTE`, `SKERRY_QUOTA_SANDBOXES`, and so on for every name in the contract's list. */

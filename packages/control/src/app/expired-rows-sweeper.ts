@@ -1,9 +1,10 @@
-// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, join tokens, login codes and sessions, logs and measurements of long ago, and archives that no build of E2B's clients has come for. None counts any more
+// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, join tokens, login codes and sessions, logs and measurements of long ago, archives that no build of E2B's clients has come for, and who could sign URLs of sandboxes that have ended. None counts any more
 // even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired. And erases the
 // environments of VMs that were destroyed by a version that did not.
 
 import type { Context } from "../context.ts";
 import { sweepBuilds } from "../builds/builder.ts";
+import { sweepAccesses } from "../e2b/sweep-accesses.ts";
 import { sweepArchives } from "../e2b/sweep-archives.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
@@ -37,6 +38,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepMachineRestarts(context.db, BATCH),
         await sweepBuilds(context.db, BATCH),
         await sweepArchives(context.db, BATCH),
+        await sweepAccesses(context.db, BATCH),
         await sweepUsage(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);

@@ -26,7 +26,8 @@ import { readDashboardFiles } from "../web/dashboard-files.ts";
 import { changeLimits } from "../limits/change-limits.ts";
 import { organizationMeant } from "../organizations/organization-meant.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
-import { checkRootKeys, retireRootKeys, sealUnder } from "../sealing/root-key-commands.ts";
+import { checkRootKeys, neededRootKeys, retireRootKeys, sealUnder } from "../sealing/root-key-commands.ts";
+import { authorityKeyState, insistOnSealedAuthority } from "../joining/authority-key.ts";
 import { Sealing } from "../sealing/sealing.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
@@ -107,8 +108,13 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
 
 async function keyCommand(db: Database, [verb, id = ""]: readonly string[]): Promise<unknown> {
   const sealing = new Sealing(readRootKeyFile());
-  if (verb === "check") return checkRootKeys(db, sealing);
-  if (verb === "seal-under") return sealUnder(db, sealing, id);
+  if (verb === "check")
+    return { ...(await checkRootKeys(db, sealing)), authority: await authorityKeyState(db) };
+  if (verb === "seal-under") {
+    const sealed = await sealUnder(db, sealing, id);
+    await insistOnSealedAuthority(db, sealing);
+    return sealed;
+  }
   if (verb === "retire") return retireRootKeys(db);
   throw new Error("There is key check, key seal-under ID, and key retire.");
 }
@@ -128,7 +134,7 @@ async function restoreCommand(name: string): Promise<void> {
     case "hold-hosts":
       return withDatabase(async (db) => {
         await migrate(db);
-        answer(await holdHosts(db));
+        answer({ ...(await holdHosts(db)), root_keys: await neededRootKeys(db) });
       });
     case "take-over":
       return withDatabase(async (db) => answer(await takeOver(db)));

@@ -27,13 +27,14 @@ type Parts = Omit<Context, "db" | "log">;
 
 /** Every part is new and belongs to this context, except the given ones. Limits have no default. By default every host socket is called,
  *  `wake` does nothing,
- *  nothing can be sealed, neither clients nor the dashboard are handed out, and clients of E2B are served. */
+ *  nothing can be sealed, there is no object store, neither clients nor the dashboard are handed out, and clients of E2B are served. */
 export function makeContext(
   db: Database,
   log: Logger,
   given: Pick<Parts, "limits"> & Partial<Parts>,
 ): Context {
-  const authority = new CertificateAuthority(db);
+  const sealing = given.sealing ?? new Sealing(undefined);
+  const authority = new CertificateAuthority(db, sealing);
   const tokenCache = new TokenCache(db);
   return {
     db,
@@ -62,7 +63,8 @@ export function makeContext(
     tokenCache,
     watch: new AccessWatch(tokenCache),
     registries: { mirrors: [], caFile: undefined },
-    sealing: new Sealing(undefined),
+    sealing,
+    objectStore: undefined,
     wake: () => undefined,
     buildDomains: [],
     sandboxDomain: undefined,

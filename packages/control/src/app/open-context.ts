@@ -7,6 +7,7 @@ import { HostDirectory } from "../host-client/host-directory.ts";
 import { CommandGeneration } from "../hosts/command-generation.ts";
 import type { Context } from "../context.ts";
 import { openDatabase } from "../db/database.ts";
+import { Bucket } from "../object-store/bucket.ts";
 import { Sealing } from "../sealing/sealing.ts";
 import { makeContext } from "./make-context.ts";
 
@@ -44,6 +45,7 @@ export async function openContext(
     buildDomains: config.buildDomains,
     registries: config.registries,
     sealing: new Sealing(config.rootKeyFile),
+    objectStore: config.objectStore === undefined ? undefined : new Bucket(config.objectStore),
     sandboxDomain: config.sandboxDomain?.domain,
     ...handedOut,
     wake: (service) => {

@@ -8,6 +8,7 @@
 //   idle-pauser            10 s   persistent sandboxes that nothing has used for as long as they say
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   template-spreader     10 s   templates on their way to hosts that lack them; also whenever it is woken
+//   layer-storer           1 min  layers of templates that belong into the object store, and those that do not any more; also whenever it is woken
 //   builder               10 s   builds under way, and microVMs of those that have ended; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
@@ -34,6 +35,7 @@ import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
 import { buildCacheCleanup } from "../builds/build-cache-cleanup.ts";
 import { builder } from "../builds/builder.ts";
+import { layerStorer } from "../object-store/layer-storer.ts";
 import { mover } from "../moves/mover.ts";
 import { templateSpreader } from "../moves/template-spreader.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
@@ -63,6 +65,7 @@ type Settings = Pick<
   | "idlePauserIntervalMs"
   | "moverIntervalMs"
   | "templateSpreaderIntervalMs"
+  | "layerStorerIntervalMs"
   | "builderIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
@@ -86,6 +89,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => idlePauser(own, config.idlePauserIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
     fenced((own) => templateSpreader(own, config.templateSpreaderIntervalMs)),
+    fenced((own) => layerStorer(own, config.layerStorerIntervalMs)),
     fenced((own) => builder(own, config.builderIntervalMs)),
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartQueue(own)),
@@ -105,6 +109,7 @@ const RUNG_AT_START: readonly ServiceName[] = [
   "restart-manager",
   "mover",
   "template-spreader",
+  "layer-storer",
   "builder",
 ];
 

@@ -15,6 +15,7 @@ import { buildServer, type Server } from "./server.ts";
 import { listen, listenBeside } from "./listen.ts";
 import { observeLoopDelay } from "../metrics/loop-delay.ts";
 import type { Context } from "../context.ts";
+import { sealAuthorityKeys } from "../joining/authority-key.ts";
 import { openForMigration } from "../db/database.ts";
 import { availableHosts } from "../capacity/host-capacity.ts";
 import { migrate } from "../db/migrations.ts";
@@ -51,7 +52,12 @@ export async function serve(
   if (fault !== undefined) {
     const { message, remediation, cause } = fault;
     const reason = cause instanceof Error ? `${message} (${cause.message})` : message;
-    log.warn({ reason, remediation }, "secrets are refused, and the rest is served");
+    log.warn(
+      { reason, remediation },
+      "secrets are refused, hosts on other machines are not reached, and the rest is served",
+    );
+  } else if ((await sealAuthorityKeys(context.db, context.sealing)) > 0) {
+    log.info("sealed the key of the cluster's authority under the root key");
   }
   const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {

@@ -11,7 +11,7 @@ import { requireCreation } from "../api/create-idempotently.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
 import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
 import type { CountedRequest } from "../http/counted-request.ts";
-import { leadByHostName, refuseStrayHosts } from "../vms/ports/port-host.ts";
+import { leadByHostName, leadByPortHeader, refuseStrayHosts } from "../vms/ports/port-host.ts";
 import { answerMethodNotAllowed } from "../http/method-not-allowed.ts";
 import { registerOpenapi } from "../docs/openapi.ts";
 import { noteRoutes } from "../http/count-requests.ts";
@@ -69,11 +69,13 @@ export async function buildServer(
     }),
     genReqId: (request) => (request as CountedRequest).requestId,
     serverFactory: (handler) => {
-      const byHostName =
-        sandboxDomain === undefined
-          ? undefined
-          : leadByHostName(sandboxDomain, context.e2b ? sandboxPort : undefined);
-      const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), byHostName }, handler);
+      const leads = [
+        ...(sandboxDomain === undefined
+          ? []
+          : [leadByHostName(sandboxDomain, context.e2b ? sandboxPort : undefined)]),
+        ...(context.e2b ? [leadByPortHeader(sandboxPort)] : []),
+      ];
+      const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), leads }, handler);
       listener.resolve(served);
       return httpServer(served, limits);
     },

@@ -104,6 +104,18 @@ export class Reader {
     this.#fault(name, message, undefined);
   }
 
+  /** Without what stands behind its path, and without a slash at its end. The value is not repeated in a fault: it may hold a password. */
+  httpUrl(name: string): string {
+    const url = URL.parse(this.#environment[name] ?? "");
+    const isPlain = url !== null && url.username === "" && url.search === "" && url.hash === "";
+    if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, "");
+    return this.#fault(
+      name,
+      "must be a URL without a name, a query and a fragment, for example https://s3.example.com/bucket/skerry",
+      "",
+    );
+  }
+
   path(name: string, fallback: string): string {
     const value = this.#environment[name] ?? fallback;
     return value.startsWith("/") ? value : this.#fault(name, "must be an absolute path", value);

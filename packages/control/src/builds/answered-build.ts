@@ -14,12 +14,11 @@ import {
   templateByKey,
   type OwnTemplateRow,
 } from "../templates/own-templates.ts";
-import { findTemplate } from "../templates/templates.ts";
 import { appendLines } from "./build-log-store.ts";
 import type { BuildParams } from "./build-params.ts";
 import { proceedBuild, stepsOf, type BuildRow } from "./build-store.ts";
 import { buildOf } from "./builds.ts";
-import { keysOf, parentKey, usesCache, wholeKey } from "./cached-prefix.ts";
+import { possibleKeys, usesCache, wholeKey } from "./cached-prefix.ts";
 import { skipAllSteps } from "./step-store.ts";
 import { writeBuild } from "./write-build.ts";
 
@@ -61,29 +60,18 @@ async function versionAskedFor(
   context: Context,
   { caller, params }: Omit<Asked, "id">,
 ): Promise<Version | undefined> {
-  const { plan, own, snapshot, request } = params;
+  const { request } = params;
   if (!usesCache(context, request)) return undefined;
   await context.hostCapacity.refresh();
   const { hosts } = context.hostCapacity;
-  const only = snapshot ?? own;
-  const begins = only === undefined ? builtIn(hosts, params.placeAt) : [{ id: only.id }];
-  const keys = begins.map((template) => {
-    const steps = keysOf(plan.steps, parentKey(params, { template, own }), request.context_digests);
-    return wholeKey(steps, { config: params.config, sizes: request.sizes });
-  });
+  const keys = possibleKeys(context, params).map((steps) =>
+    wholeKey(steps, { config: params.config, sizes: request.sizes }),
+  );
   return findVersion(
     context,
     { org_id: caller.orgId, name: params.name, tag: params.tag, request },
     { keys, hostIds: hosts.map(({ id }) => id) },
   );
-}
-
-type Hosts = Context["hostCapacity"]["hosts"];
-
-/** As each host has it. */
-function builtIn(hosts: Hosts, name: string): { readonly id: string }[] {
-  const found = hosts.flatMap(({ templates }) => findTemplate(templates, name) ?? []);
-  return [...new Set(found.map(({ id }) => id))].map((id) => ({ id }));
 }
 
 /** The version that has all of these, can take the tag, and is on one of these hosts. */

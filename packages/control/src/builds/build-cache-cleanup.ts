@@ -1,5 +1,5 @@
 // Keeps the build cache within its bounds. What was not used for a week goes, and then what was used longest ago, until each organization and each
-// host is within its budget. What a build under way begins on stays. A layer that a template stands on stays too: its host sees to that.
+// host is within its budget, and a tenth of each host's disk is free. What a build under way begins on stays. A layer that a template stands on stays too: its host sees to that.
 
 import { reportOf, type BackgroundService, type Report } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
@@ -12,6 +12,7 @@ import {
   forgetCached,
   hostsOfCache,
   keepWithinBudgets,
+  makeRoomOnDisks,
 } from "./cache-store.ts";
 
 const UNUSED_DAYS = 7;
@@ -26,7 +27,11 @@ export function buildCacheCleanup(context: Context, everyMs: number): Background
       await dropLost(context, stop);
       await evictUnused(db, UNUSED_DAYS);
       await keepWithinBudgets(db, limits);
-      return removeEvicted(context, stop);
+      const { entries } = await makeRoomOnDisks(db);
+      const report = await removeEvicted(context, stop);
+      // Hosts remove layers when they are asked, and not with the entry.
+      if (entries > 0) context.wake("cache-cleanup");
+      return report;
     },
   };
 }

@@ -17,6 +17,7 @@ export async function configOfBuild(
   const isImage =
     request.dockerfile !== undefined ||
     request.image !== undefined ||
+    request.archive === true ||
     (isUndetected(request) && target.on.kind === "empty");
   if (!isImage) return config;
   const file = { path: IMAGE_CONFIG_FILE, noun: "configuration", maxBytes: IMAGE_CONFIG_MAX_BYTES };

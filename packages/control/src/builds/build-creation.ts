@@ -16,8 +16,9 @@ import { readBuildParams, targetOf, type BuildParams } from "./build-params.ts";
 import { answerAtOnce } from "./answered-build.ts";
 import { stepsOf } from "./build-store.ts";
 import { buildOf, getBuild } from "./builds.ts";
-import { takeCached } from "./cache-store.ts";
-import { keysOf, longestPrefix, parentKey, usesCache } from "./cached-prefix.ts";
+import { hostsWithKeys, takeCached } from "./cache-store.ts";
+import { keysOf, longestPrefix, parentKey, possibleKeys, usesCache } from "./cached-prefix.ts";
+import { createPush } from "./push-creation.ts";
 import { writeBuild, type NewBuild as WrittenBuild } from "./write-build.ts";
 import { SkerryError } from "@skerry/contract/errors";
 
@@ -45,7 +46,11 @@ export function buildRetry(context: Context, caller: Caller, id: string): Creati
             context: { status: row.status },
           },
         );
-      return createBuild(context, { caller, request: row.request }, attempt);
+      const { push, ...request } = row.request;
+      if (push === undefined) return createBuild(context, { caller, request }, attempt);
+      const { name: _name, ...bounds } = request;
+      const again = { ...bounds, image: push.image };
+      return createPush(context, { caller, template: push.template_id, request: again }, attempt);
     },
   };
 }
@@ -73,6 +78,7 @@ async function createBuild(
     size: params.size,
     quotas: (template: Found["template"]) => ({ disk_gib: diskGibOf(params, template) }),
     ...(params.snapshot === undefined ? {} : { on: params.snapshot.host_id }),
+    preferred: await hostsWithCache(context, caller.orgId, params),
   };
   const { row: build } = await reserve(context, placement, async (transaction, found) => {
     await checkBuildQuota(context, transaction, {
@@ -93,6 +99,16 @@ async function createBuild(
   context.metrics.buildSteps.add(build.steps.filter(({ cache_hit }) => cache_hit).length, "hit");
   context.wake("builder");
   return build;
+}
+
+/** Where it could begin behind steps that were carried out before, most of them first. */
+async function hostsWithCache(context: Context, orgId: string, params: BuildParams): Promise<string[]> {
+  if (!usesCache(context, params.request)) return [];
+  await context.hostCapacity.refresh();
+  const found = await Promise.all(
+    possibleKeys(context, params).map((keys) => hostsWithKeys(context.db, orgId, keys)),
+  );
+  return [...new Set(found.flat())];
 }
 
 /** What its microVM may take of a disk: its own, with the context and what it unpacks, and the one that it builds on. */

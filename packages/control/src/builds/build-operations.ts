@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { Build, BuildEgress, BuildList, BuildListQuery, BuildRequest } from "@skerry/contract/builds/build";
 import { BuildLog, BuildLogLine, BuildLogQuery } from "@skerry/contract/builds/build-log";
+import { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import { BUILD_SECRET_NAME } from "@skerry/contract/builds/plan/context-bounds";
 import { NoFields } from "@skerry/contract/named";
 import type { Access, Operations } from "../api/operation.ts";
@@ -10,13 +11,11 @@ const read = { scope: "templates:read", role: "viewer", rate: "read" } as const 
 const write = { scope: "templates:write", role: "member", rate: "write" } as const satisfies Access;
 const params = Type.Object({ id: Type.String() });
 
-const creationErrors = [
+const startErrors = [
   ...egressErrors,
   "host_unavailable",
   "invalid_build",
   "invalid_duration",
-  "invalid_env",
-  "name_taken",
   "no_capacity",
   "quota_exceeded",
   "size_too_large",
@@ -24,9 +23,10 @@ const creationErrors = [
   "template_not_ready",
   "timeout_too_long",
   "unknown_size",
-  "unknown_snapshot",
   "unknown_template",
 ] as const;
+
+const creationErrors = [...startErrors, "invalid_env", "name_taken", "unknown_snapshot"] as const;
 
 /** What makes templates of an organization. */
 export const buildOperations = {
@@ -43,6 +43,21 @@ export const buildOperations = {
     access: { scope: "templates:write", role: "member", rate: "expensive" },
     audit: { action: "build.create", resource: "build" },
     errors: creationErrors,
+  },
+  pushTemplate: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/templates/:template/push",
+    tag: "templates",
+    summary: "Push a template to a registry",
+    description:
+      "A version of the organization's own, by name, `NAME:TAG` or id, as an OCI image of one layer, with the credentials that the organization has for the registry. The answer is a build, which ends `ready` once the registry has the image, and makes no template.",
+    params: Type.Object({ template: Type.String() }),
+    body: TemplatePushRequest,
+    answers: { 201: Build },
+    access: { scope: "templates:write", role: "member", rate: "expensive" },
+    audit: { action: "template.push", resource: "build" },
+    errors: [...startErrors, "template_not_found"],
   },
   listBuilds: {
     surface: "v1",
@@ -181,6 +196,6 @@ export const buildOperations = {
     answers: { 201: Build },
     access: { scope: "templates:write", role: "member", rate: "expensive" },
     audit: { action: "build.retry", resource: "build" },
-    errors: ["build_not_found", "build_over", ...creationErrors],
+    errors: ["build_not_found", "build_over", "template_not_found", ...creationErrors],
   },
 } as const satisfies Operations;

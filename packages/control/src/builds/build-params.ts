@@ -64,23 +64,34 @@ export async function readBuildParams(
   checkEnv(plan.config.env);
   const { env, user, workdir } = plan.config;
   const start = startOf(request.start);
-  const size = readSize(request.size ?? SIZE_DEFAULT);
+  const bounds = readBuildBounds(context, request);
+  const { size } = bounds;
   return {
     name: checkTemplateName(request.name, await builtInNames(context)),
     tag: request.tag ?? DEFAULT_TAG,
     request: { ...request, sizes: readFrozenSizes(request.sizes, size) },
     plan,
     config: { env, user, workdir, ...(start !== undefined && { start }) },
-    size,
-    timeoutMs: readDurationWithin("timeout", request.timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
+    ...bounds,
     stepTimeoutMs:
       request.step_timeout === undefined
         ? null
         : readDurationWithin("step_timeout", request.step_timeout, TIMEOUT_BOUNDS),
-    egress: readEgressParams(request.egress ?? defaultBuildEgress(context)),
     placeAt: placeOf(plan, snapshot),
     snapshot,
     own,
+  };
+}
+
+/** What its microVM may take and reach. */
+export function readBuildBounds(
+  context: Context,
+  { size, timeout, egress }: Pick<BuildRequest, "size" | "timeout" | "egress">,
+): Pick<BuildParams, "size" | "timeoutMs" | "egress"> {
+  return {
+    size: readSize(size ?? SIZE_DEFAULT),
+    timeoutMs: readDurationWithin("timeout", timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
+    egress: readEgressParams(egress ?? defaultBuildEgress(context)),
   };
 }
 
@@ -143,16 +154,20 @@ function inheritedOf({
   return { env, user, workdir };
 }
 
-function checkContext({ steps = [], dockerfile, context, git }: BuildRequest): void {
+function checkContext({ steps = [], dockerfile, context, git, archive }: BuildRequest): void {
   if (git !== undefined && context === true)
     throw new SkerryError("bad_request", '"git" is the context, and "context" says that one is sent.', {
       remediation: "Give one of them.",
       context: { field: "context" },
     });
   if (context === true || git !== undefined) return;
-  const field =
-    dockerfile !== undefined ? "dockerfile" : steps.some(({ copy }) => copy !== undefined) ? "steps" : null;
-  if (field === null) return;
+  const readers = {
+    dockerfile: dockerfile !== undefined,
+    archive: archive === true,
+    steps: steps.some(({ copy }) => copy !== undefined),
+  };
+  const field = Object.entries(readers).find(([, isReader]) => isReader)?.[0];
+  if (field === undefined) return;
   throw new SkerryError(
     "bad_request",
     `"${field}" needs a context, and "context" does not say that there is one.`,

@@ -13,9 +13,11 @@ import { buildOperations } from "./build-operations.ts";
 import { uploadSecret } from "./build-secrets.ts";
 import { getBuild, listBuildsOf } from "./builds.ts";
 import { cancelBuild } from "./cancel-build.ts";
+import { pushCreation } from "./push-creation.ts";
 
 export const buildRoutes = routes(buildOperations, (context) => ({
   createTemplate: (request) => buildCreation(context, callerOf(request), request.body),
+  pushTemplate: (request) => pushCreation(context, callerOf(request), request.params.template, request.body),
   listBuilds: (request) => listBuildsOf(context, callerOf(request), request.query),
   getBuild: async (request) => (await getBuild(context, callerOf(request), request.params.id)).build,
   uploadBuildContext: (request, reply) =>

@@ -71,20 +71,21 @@ interface NewBeginning {
   readonly steps: readonly NewStep[];
 }
 
-/** It waits for another microVM, with other steps. Nothing changes where another writer was first. */
+/** It waits for another microVM, with other steps. False where another writer was first: then nothing has changed. */
 export async function beginAnew(
   transaction: Queries,
   { id, version }: Pick<BuildRow, "id" | "version">,
   { commit, target, config, steps }: NewBeginning,
-): Promise<void> {
+): Promise<boolean> {
   const { numAffectedRows } = await sql`
     update builds set
       status = 'queued', version = version + 1, execution_id = ${newId("incarnation")}, attempts = 0, retry_at = now(),
       commit = ${commit}, target = ${JSON.stringify(target)}::jsonb, config = ${JSON.stringify(config)}::jsonb
     where id = ${id} and version = ${version} and status = 'building'`.execute(transaction);
-  if (numAffectedRows !== 1n) return;
+  if (numAffectedRows !== 1n) return false;
   await sql`delete from build_steps where build_id = ${id}`.execute(transaction);
   await insertSteps(transaction, steps);
+  return true;
 }
 
 export async function buildById(db: Queries, id: string): Promise<BuildRow | undefined> {

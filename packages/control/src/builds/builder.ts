@@ -27,16 +27,19 @@ export function builder(context: Context, everyMs: number): BackgroundService {
     async activate(stop) {
       const hand = new BuildHand(context, stop);
       const remover = new TemplateRemover(context, stop);
-      let stopped = false;
+      let ended: number;
+      let stopped: boolean;
       try {
         do {
+          ended = hand.results.length;
           remover.look();
           const room = BUILDS_AT_ONCE - hand.ids.length;
           for (const build of await dueBuilds(context.db, hand.ids, room))
             if (hand.hasRoomFor(build.org_id)) hand.take(build);
           await hand.wait(LOOK_MS);
           stopped = await hand.stopEnded();
-        } while ((hand.ids.length > 0 || stopped) && !stop.aborted);
+          // Those that have just ended, be it all at once, have left their places to others.
+        } while ((hand.ids.length > 0 || stopped || hand.results.length > ended) && !stop.aborted);
       } finally {
         await hand.empty();
         await remover.end();

@@ -49,6 +49,7 @@ export async function findBuilds(
 
 /** `steps`: of this build, and maybe of others. */
 export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
+  const { push } = row.request;
   return {
     id: row.id,
     name: row.name,
@@ -64,8 +65,9 @@ export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
       })),
     commit: row.commit,
     error: row.error,
-    source: row.source,
-    template_id: row.status === "ready" ? row.template_id : null,
+    source: push === undefined ? row.source : null,
+    pushed: push === undefined ? null : { ...push, digest: row.source?.digest ?? null },
+    template_id: row.status === "ready" && push === undefined ? row.template_id : null,
     size: row.size,
     host_id: row.host_id,
     created_at: row.created_at.toISOString(),

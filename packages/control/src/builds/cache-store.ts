@@ -13,6 +13,8 @@ export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
 };
 
 const GIB = 1024 ** 3;
+/** Of a host's disk that the cache leaves free. */
+const FREE_SHARE = 0.1;
 /** A build that died while its host wrote a layer left such a row behind. No build lasts longer. */
 const WRITTEN_WITHIN = sql`interval '3 hours'`;
 
@@ -110,9 +112,68 @@ export async function keepWithinBudgets(
   { buildCacheGib, buildCacheHostGib }: Pick<InstallationLimits, "buildCacheGib" | "buildCacheHostGib">,
   owners: Partial<Pick<CacheRow, "org_id" | "host_id">> = {},
 ): Promise<number> {
-  const ofOrganization = await evictBeyond(db, "org_id", { gib: buildCacheGib, owner: owners.org_id });
-  const onHost = await evictBeyond(db, "host_id", { gib: buildCacheHostGib, owner: owners.host_id });
+  const ofOrganization = await evictBeyond(db, "org_id", {
+    bytes: buildCacheGib * GIB,
+    owner: owners.org_id,
+  });
+  const onHost = await evictBeyond(db, "host_id", { bytes: buildCacheHostGib * GIB, owner: owners.host_id });
   return ofOrganization.entries + onHost.entries;
+}
+
+/**
+ * Where less than a tenth of a host's disk is free, the cache there gives way until it would be, as far as that goes. What was used within the hour
+ * stays: its host keeps the files for so long all the same.
+ */
+export async function makeRoomOnDisks(db: Database): Promise<CacheTotal> {
+  const total = { entries: 0, bytes: 0 };
+  for (const { id, bytes, lacking } of await cachedByHost(db)) {
+    if (lacking <= 0 || bytes === 0) continue;
+    const unused = sql`last_used_at < now() - interval '1 hour'`;
+    const bounds = { bytes: Math.max(0, bytes - lacking), owner: id };
+    const gone = await evictBeyond(db, "host_id", bounds, unused);
+    total.entries += gone.entries;
+    total.bytes += gone.bytes;
+  }
+  return total;
+}
+
+export interface CachedOnHost {
+  /** Of the host. */
+  readonly id: string;
+  readonly name: string;
+  readonly bytes: number;
+  /** Bytes of its disk that should be free and are not; 0 where enough is, or that is not known. */
+  readonly lacking: number;
+}
+
+/** What hosts have of the cache. A layer that several entries stand on counts once, and the lowest ones, which are built in, do not. */
+export async function cachedByHost(db: Queries): Promise<CachedOnHost[]> {
+  const { rows } = await sql<CachedOnHost>`
+    with layers as (
+      select distinct on (host_id, layer ->> 'digest') host_id, (layer ->> 'bytes')::bigint as bytes
+      from build_cache, jsonb_array_elements(image -> 'layers') with ordinality as found (layer, height)
+      where status = 'ready' and height > 1
+      order by host_id, layer ->> 'digest'
+    )
+    select hosts.id, hosts.name, coalesce(sum(layers.bytes), 0)::float8 as bytes, greatest(0, coalesce(
+      (usage ->> 'disk_bytes')::float8 * ${FREE_SHARE} - (usage ->> 'disk_free_bytes')::float8, 0)) as lacking
+    from hosts left join layers on layers.host_id = hosts.id
+    where removed_at is null group by hosts.id order by hosts.name`.execute(db);
+  return rows;
+}
+
+/** Hosts that have any of these, first the one that has the one furthest on. */
+export async function hostsWithKeys(
+  db: Queries,
+  orgId: string,
+  keys: readonly (string | null)[],
+): Promise<string[]> {
+  const { rows } = await sql<{ host_id: string }>`
+    select host_id from build_cache
+    join unnest(${[...keys]}::text[]) with ordinality as asked (asked_key, place) on asked_key = key
+    where org_id = ${orgId} and status = 'ready'
+    group by host_id order by max(place) desc, host_id`.execute(db);
+  return rows.map(({ host_id }) => host_id);
 }
 
 /**
@@ -123,12 +184,13 @@ export async function keepWithinBudgets(
 async function evictBeyond(
   db: Database,
   of: "org_id" | "host_id",
-  { gib, owner }: { readonly gib: number; readonly owner: string | undefined },
+  { bytes, owner }: { readonly bytes: number; readonly owner: string | undefined },
+  which = sql`true`,
 ): Promise<CacheTotal> {
   const isOwners = owner === undefined ? sql`true` : sql`${sql.ref(of)} = ${owner}`;
   return evicted(
     db,
-    sql`id in (
+    sql`${which} and id in (
       with entries as (
         select id, host_id, image, ${sql.ref(of)} as owner, row_number() over (order by ${inUse} desc, last_used_at desc, id desc) as place
         from build_cache where status = 'ready' and ${isOwners}
@@ -143,7 +205,7 @@ async function evictBeyond(
       select id from (
         select id, sum(coalesce(carried.bytes, 0)) over (partition by owner order by place) as upto
         from entries left join carried using (id)
-      ) kept where upto > ${gib * GIB}
+      ) kept where upto > ${bytes}
     )`,
   );
 }

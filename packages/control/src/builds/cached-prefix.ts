@@ -12,6 +12,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { OwnTemplateRow } from "../templates/own-templates.ts";
+import { findTemplate } from "../templates/templates.ts";
 import type { BuildParams } from "./build-params.ts";
 
 /** Whether a build looks into the cache, and into versions that were made of the same. */
@@ -35,6 +36,24 @@ export function parentKey(
   if (on === null) return "empty";
   if (own === undefined) return template.id;
   return [own.disk_gib, ...own.image.layers.map(({ digest }) => digest)].join(" ");
+}
+
+/** Keys of all steps, once for each thing that they may begin on: a built-in template may differ from host to host. */
+export function possibleKeys(
+  { hostCapacity: { hosts } }: Pick<Context, "hostCapacity">,
+  params: BuildParams,
+): (string | null)[][] {
+  const { plan, own, snapshot, request, placeAt } = params;
+  const only = snapshot ?? own;
+  const begins = only === undefined ? builtIn(hosts, placeAt) : [only.id];
+  return begins.map((id) =>
+    keysOf(plan.steps, parentKey(params, { template: { id }, own }), request.context_digests),
+  );
+}
+
+/** Ids of it, as hosts have it. */
+function builtIn(hosts: Context["hostCapacity"]["hosts"], name: string): readonly string[] {
+  return [...new Set(hosts.flatMap(({ templates }) => findTemplate(templates, name)?.id ?? []))];
 }
 
 /** The builder changes with the version of this software. */

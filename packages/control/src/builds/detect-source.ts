@@ -60,12 +60,15 @@ export async function afterClone(
       template: await templateOn(context, row, plan.on?.template),
     },
   );
-  await client.destroyVm(vm, stop);
-  await context.db.transaction().execute(async (transaction) => {
+  const begun = await context.db.transaction().execute(async (transaction) => {
     const config = { env, user, workdir, ...(start !== undefined && { start }) };
-    await beginAnew(transaction, row, { commit, target, config, steps: plannedRows(row, plan, timeoutMs) });
+    const steps = plannedRows(row, plan, timeoutMs);
+    if (!(await beginAnew(transaction, row, { commit, target, config, steps }))) return false;
     await appendLines(transaction, { buildId: row.id, step: null, texts: [...app.why] });
+    return true;
   });
+  // Where this is not done, `startBuildVm` does it.
+  if (begun) await client.destroyVm(vm, stop);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// What an image step has pulled.
+// What a step has pulled, found in an archive, or pushed.
 
 import { IMAGE_DIGEST_FILE } from "@skerry/contract/builds/plan/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
@@ -22,11 +22,17 @@ export async function noteImage(
   { kind, isDone }: Pick<StepRow, "kind"> & { readonly isDone: boolean },
   stop: AbortSignal,
 ): Promise<void> {
-  const { image } = row.request;
-  if (kind !== "image" || image === undefined || !isDone) return;
+  const image = imageOf(row.request, kind);
+  if (image === undefined || !isDone) return;
   const file = { path: IMAGE_DIGEST_FILE, noun: "digest", maxBytes: DIGEST_MAX_BYTES };
   const digest = (await readGuestFile(client, vm, file, stop)).trim();
   if (!/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new SkerryError("build_step_failed", "The image's digest is none.");
   await noteSource(db, row.id, { image, digest });
+}
+
+function imageOf(request: BuildRow["request"], kind: string): string | undefined {
+  if (kind === "archive") return "archive";
+  if (kind === "push") return request.push?.image;
+  return kind === "image" ? request.image : undefined;
 }

@@ -1,4 +1,4 @@
-// What a step that pulls images gets for it: logins, mirrors and authorities, as files in the memory of the build's microVM. They are written
+// What a step that pulls or pushes images gets for it: logins, mirrors and authorities, as files in the memory of the build's microVM. They are written
 // before the step begins and removed when it has ended, so no other step sees them, and nothing that is kept of a build has them.
 
 import { readFile } from "node:fs/promises";
@@ -26,8 +26,8 @@ interface Access {
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-export function pulls({ kind }: Pick<StepRow, "kind">): boolean {
-  return kind === "image" || kind === "dockerfile";
+export function usesRegistries({ kind }: Pick<StepRow, "kind">): boolean {
+  return kind === "image" || kind === "dockerfile" || kind === "push";
 }
 
 /** Nothing is written where there is nothing to know. */
@@ -36,7 +36,8 @@ export async function giveRegistryAccess(
   { client, vm, step }: Access,
   stop: AbortSignal,
 ): Promise<void> {
-  const { mirrors, caFile } = context.registries;
+  const { caFile } = context.registries;
+  const mirrors = mirrorsFor(context, step);
   const logins = await loginsFor(context, step);
   const files = [
     { path: REGISTRY_AUTH_FILE, text: logins.length > 0 ? authFile(logins) : "" },
@@ -59,14 +60,17 @@ export async function takeRegistryAccess({ client, vm }: Access, stop: AbortSign
   });
 }
 
+/** What is pushed goes to the registry itself. */
+function mirrorsFor({ registries }: Context, { kind }: Access["step"]): Context["registries"]["mirrors"] {
+  return kind === "push" ? [] : registries.mirrors;
+}
+
 /** A Dockerfile may name any registry, an image names one. */
-async function loginsFor(
-  context: Context,
-  { kind, env, org_id }: Access["step"],
-): Promise<readonly RegistryLogin[]> {
+async function loginsFor(context: Context, step: Access["step"]): Promise<readonly RegistryLogin[]> {
+  const { kind, env, org_id } = step;
   if (kind === "dockerfile") return openRegistryLogins(context, org_id);
   const registry = registryOf(env["STEP_IMAGE"] ?? "");
-  const mirrors = context.registries.mirrors.filter((one) => one.registry === registry);
+  const mirrors = mirrorsFor(context, step).filter((one) => one.registry === registry);
   const hosts = [registry, ...mirrors.map(({ mirror }) => registryOf(`${mirror}/`))];
   return openRegistryLogins(context, org_id, hosts);
 }

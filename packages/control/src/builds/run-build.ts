@@ -3,8 +3,6 @@
 
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
-import type { Build } from "@skerry/contract/builds/build";
-import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
 import { DEFAULT_SIZE } from "@skerry/contract/sizes";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
@@ -12,7 +10,6 @@ import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
-import { hostEgress } from "../organizations/private-cidrs.ts";
 import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
 import { appendLines, lastLines } from "./build-log-store.ts";
@@ -36,9 +33,11 @@ import { dropCached } from "./cache-store.ts";
 import { wholeKey } from "./cached-prefix.ts";
 import { keepStep, ownBytes } from "./keep-step.ts";
 import { exitFault } from "./exit-fault.ts";
+import { failBuild } from "./fail-build.ts";
 import { keySteps } from "./key-steps.ts";
 import { beginWithoutCache, noteSealed } from "./step-store.ts";
 import { runStep } from "./run-step.ts";
+import { startBuildVm } from "./start-build-vm.ts";
 
 const SERVICE = "builder";
 const CONTEXT_WAIT_S = 5;
@@ -135,16 +134,8 @@ async function startVm(
   context: Context,
   { row, client, stop }: Running,
 ): Promise<BuildRow | "waits" | undefined> {
-  const { id, execution_id, size, egress, org_id } = row;
-  const spec = {
-    ...{ execution_id, size, env: {}, build: row.target },
-    template: BUILDER_TEMPLATE,
-    hostname: id.replace("_", "-"),
-    egress: await hostEgress(context.db, { org_id, egress }),
-    egress_version: 1,
-  };
   try {
-    await client.startVm(id, spec, { stop });
+    await startBuildVm(context, { row, client, stop });
   } catch (error) {
     if (!(error instanceof SkerryError) || error.code !== "layer_missing" || row.cache_id === null)
       throw error;
@@ -181,7 +172,12 @@ async function runSteps(context: Context, running: Running): Promise<BuildRow | 
     tookMs += performance.now() - startedMs;
     if (await keepStep(context, { row, step, tookMs, client, stop })) tookMs = 0;
   }
-  return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, "sealing");
+  return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, afterSteps(row));
+}
+
+/** What was pushed is there, and a push leaves nothing here. */
+function afterSteps({ request: { push } }: BuildRow): "sealing" | "ready" {
+  return push === undefined ? "sealing" : "ready";
 }
 
 /** Whether it begins anew, by what the step has cloned. */
@@ -237,7 +233,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
   const sizes = row.request.sizes ?? [DEFAULT_SIZE];
   for (const size of sizes) await client.templates.freeze(row.template_id, size, stop);
   const keys = (await stepsOf(context.db, [row.id])).map((step) => step.key);
-  return context.db.transaction().execute(async (transaction) => {
+  const built = await context.db.transaction().execute(async (transaction) => {
     const ready = await proceedBuild(transaction, row, "ready");
     // Canceled meanwhile: the template is deleted with the microVM.
     if (ready === undefined) return undefined;
@@ -262,40 +258,6 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
     ]);
     return ready;
   });
-}
-
-interface FailedStep {
-  readonly step: number;
-  readonly exitCode: number;
-  readonly last: readonly string[];
-}
-
-async function failBuild(
-  context: Context,
-  row: BuildRow,
-  cause: Error,
-  failed?: FailedStep,
-): Promise<BuildRow | undefined> {
-  const known =
-    cause instanceof SkerryError ? cause : new SkerryError("internal", "Something unexpected went wrong.");
-  if (!(cause instanceof SkerryError))
-    context.log.error({ err: cause, build_id: row.id }, "a build failed unexpectedly");
-  const error: Build["error"] = {
-    code: known.code,
-    // It may quote what a guest says, and the database refuses what is no text.
-    message: known.message.toWellFormed().replaceAll("\0", "\uFFFD"),
-    step: failed?.step ?? null,
-    exit_code: failed?.exitCode ?? null,
-    last_lines: [...(failed?.last ?? [])],
-  };
-  return context.db.transaction().execute(async (transaction) => {
-    const now = await buildById(transaction, row.id);
-    if (now === undefined || now.status !== row.status) return now;
-    const ended = await proceedBuild(transaction, now, "failed", { error });
-    if (ended !== undefined)
-      await recordOwnActs(transaction, { service: SERVICE, action: "build.fail", resource: "build" }, [
-        ended,
-      ]);
-    return ended;
-  });
+  if (built !== undefined) context.wake("layer-storer");
+  return built;
 }

@@ -9,7 +9,7 @@ import type { Context } from "../context.ts";
 import type { OutputEvent } from "../host-client/execution-calls.ts";
 import type { HostClient, VmRef } from "../host-client/host-client.ts";
 import { appendLines } from "./build-log-store.ts";
-import { giveRegistryAccess, pulls, takeRegistryAccess } from "./registry-access.ts";
+import { giveRegistryAccess, takeRegistryAccess, usesRegistries } from "./registry-access.ts";
 import { beginStep, type StepRow } from "./build-store.ts";
 
 /** A longer line is cut into several. */
@@ -37,7 +37,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
   const ref = { vm, execution: step.execution };
   if (step.status === "waiting") {
     // Before it is noted as begun: what this replica does not get to, the next one does.
-    if (pulls(step)) await giveRegistryAccess(context, run, stop);
+    if (usesRegistries(step)) await giveRegistryAccess(context, run, stop);
     await beginStep(context.db, step);
   }
   // The same id twice is one command.
@@ -64,7 +64,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
     if (aheadMs > 1_000) await sleep(aheadMs - 1_000, undefined, { signal: stop });
     if (event.kind !== "exit") continue;
     await log.flush();
-    if (pulls(step)) await takeRegistryAccess(run, stop);
+    if (usesRegistries(step)) await takeRegistryAccess(run, stop);
     if (event.state.exit !== null) return event.state.exit;
   }
   throw new SkerryError("host_unavailable", "The output of a step ended before the step.");

@@ -4,6 +4,7 @@ import { newId } from "@skerry/contract/ids";
 import type { VmBuild } from "@skerry/contract/host-api/templates";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type { Queries } from "../db/database.ts";
+import type { StoredBuildRequest } from "../db/tables/build-tables.ts";
 import type { BuildParams } from "./build-params.ts";
 import { insertBuild, insertSteps, type BuildRow } from "./build-store.ts";
 import { plannedRows } from "./planned-rows.ts";
@@ -12,7 +13,10 @@ import type { CacheRow } from "./cache-store.ts";
 export interface NewBuild {
   readonly id: string;
   readonly orgId: string;
-  readonly params: BuildParams;
+  readonly params: Pick<
+    BuildParams,
+    "name" | "tag" | "plan" | "config" | "size" | "timeoutMs" | "stepTimeoutMs"
+  > & { readonly request: StoredBuildRequest };
   readonly hostId: string;
   readonly egress: Egress;
   /** What the steps begin on without the cache, and its key. */

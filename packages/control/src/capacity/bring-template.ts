@@ -1,22 +1,14 @@
-// An organization's own template goes to a host with room where those that have it have none. The request waits for it: a template of a few hundred
-// megabytes is there and frozen in seconds, and a client that was told to come again would ask for the same. What takes longer goes on without the
-// request, which is told when to ask again.
+// An organization's own template goes to a host with room where those that have it have none, and is frozen there. The request waits for it.
 
-import { setTimeout as sleep } from "node:timers/promises";
-import { SkerryError } from "@skerry/contract/errors";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import { place } from "@skerry/contract/hosts/placement";
 import type { Context } from "../context.ts";
-import { holdTemplate, hostsOfTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
-import { chooseTarget, copiesOf, orderCopy, sendersOf } from "../templates/template-copies.ts";
+import { holdTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
+import { canBeBrought, chooseTarget, copiesOf, orderCopy } from "../templates/template-copies.ts";
+import { awaitTemplate, notBrought } from "./await-template.ts";
 import { lockCapacity } from "./capacity-store.ts";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
-
-/** Below what clients and proxies wait for an answer. */
-export const TEMPLATE_WAIT_MS = 30_000;
-const LOOK_MS = 250;
-const RETRY_S = 5;
 
 interface Wanted {
   readonly orgId: string;
@@ -37,13 +29,19 @@ export async function bringTemplate(context: Context, wanted: Wanted, endMs: num
   const hosts = context.hostCapacity.hosts.filter(({ id }) => !own.places.has(id));
   const placement = place(hosts, size, context.limits.vcpusPerCpu);
   if (placement.kind !== "candidates") return false;
-  if ((await sendersOf(context.db, own.row.id)).length === 0) return false;
+  if (!(await canBeBrought(context, own.row))) return false;
   const copies = await copiesOf(context.db, own.row.id);
   const target = chooseTarget(placement.hostIds, copies);
-  if (target === undefined) throw notBrought(wanted, copies[0]?.reason ?? null);
+  if (target === undefined) throw notBrought(wanted.template, copies[0]?.reason ?? null);
   if (!(await order(context, wanted, target.hostId))) return false;
   context.wake("template-spreader");
-  return hasCome(context, wanted, { hostId: target.hostId, endMs });
+  const lacking = placement.hostIds;
+  await awaitTemplate(
+    context,
+    { id: own.row.id, name: wanted.template, hostId: target.hostId, lacking },
+    endMs,
+  );
+  return true;
 }
 
 /** Nothing is brought for a request that its quotas refuse. False where the template was deleted a moment before. */
@@ -59,38 +57,5 @@ async function order(context: Context, wanted: Wanted, hostId: string): Promise<
     if (!(await holdTemplate(transaction, id))) return false;
     await orderCopy(transaction, { templateId: id, hostId, sizes: [size.name] });
     return true;
-  });
-}
-
-async function hasCome(
-  context: Context,
-  wanted: Wanted,
-  { hostId, endMs }: { readonly hostId: string; readonly endMs: number },
-): Promise<boolean> {
-  const id = wanted.own?.row.id ?? "";
-  while (performance.now() < endMs) {
-    // On any other one: the first that it comes to will do.
-    const places = await hostsOfTemplate(context.db, id);
-    if ([...places.keys()].some((host) => wanted.own?.places.has(host) === false)) return true;
-    const copies = await copiesOf(context.db, id);
-    const failed = copies.find((copy) => copy.host_id === hostId && copy.status === "failed");
-    if (failed !== undefined) return true;
-    await sleep(LOOK_MS);
-  }
-  throw notBrought(wanted, null);
-}
-
-function notBrought({ template }: Wanted, reason: string | null): SkerryError {
-  const message =
-    reason === null
-      ? `The template "${template}" is on its way to a host that has room.`
-      : `The template "${template}" could not be brought to a host that has room: ${reason}`;
-  return new SkerryError("template_not_ready", message, {
-    remediation:
-      reason === null
-        ? "Try again in a few seconds."
-        : "Destroy what was made of it and is no longer needed, or try again in some minutes.",
-    retryAfterS: RETRY_S,
-    context: { field: "template", value: template },
   });
 }

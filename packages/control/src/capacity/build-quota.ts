@@ -24,17 +24,17 @@ export async function heldBuilds(db: Queries, orgId: string): Promise<HeldBuilds
   return { builds: rows[0]?.count ?? 0, template_gib: await heldTemplateGib(db, orgId) };
 }
 
-/** Under the organization's lock. `frozen`: the sizes that the build will freeze. Throws `quota_exceeded`. */
+/** Under the organization's lock. `frozen`: the sizes that the build will freeze; undefined: it makes no template. Throws `quota_exceeded`. */
 export async function checkBuildQuota(
   { limits: defaults }: Context,
   transaction: Queries,
-  { orgId, frozen }: { readonly orgId: string; readonly frozen: readonly Size[] },
+  { orgId, frozen }: { readonly orgId: string; readonly frozen: readonly Size[] | undefined },
 ): Promise<void> {
   const held = await heldBuilds(transaction, orgId);
   const limits = await findOrganizationLimits(transaction, orgId, defaults.organization);
-  const frozenMib = frozen.reduce((sum, { memory_mib }) => sum + memory_mib, 0);
+  const frozenMib = (frozen ?? []).reduce((sum, { memory_mib }) => sum + memory_mib, 0);
   const requested = { builds: 1, template_gib: Math.max(1, Math.ceil(frozenMib / MIB_PER_GIB)) };
-  for (const quota of ["builds", "template_gib"] as const) {
+  for (const quota of ["builds", ...(frozen === undefined ? [] : ["template_gib" as const])] as const) {
     const limit = limits[`quota_${quota}`];
     if (held[quota] + requested[quota] > limit)
       throw quotaExceeded(quota, { used: held[quota], requested: requested[quota], limit });

@@ -18,7 +18,8 @@ import {
   type OwnTemplateRow,
 } from "../templates/own-templates.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
-import { bringTemplate, TEMPLATE_WAIT_MS } from "./bring-template.ts";
+import { TEMPLATE_WAIT_MS } from "./await-template.ts";
+import { bringTemplate } from "./bring-template.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";
 
@@ -31,6 +32,8 @@ export interface PlacementRequest {
   readonly quotas: (template: BuiltInTemplate) => Partial<Amounts>;
   /** The only host that will do. */
   readonly on?: string;
+  /** Hosts that it should go to where they have room, best first. */
+  readonly preferred?: readonly string[];
   /** Its disk is there, so the host does not need an organization's own template to go on with it. */
   readonly keepsDisk?: boolean;
 }
@@ -81,7 +84,13 @@ function isElsewhere(error: unknown): boolean {
   return error instanceof SkerryError && elsewhere.has(error.code);
 }
 
-const elsewhere: ReadonlySet<ErrorCode> = new Set(["no_capacity", "size_too_large", "host_unavailable"]);
+const elsewhere: ReadonlySet<ErrorCode> = new Set([
+  "no_capacity",
+  "size_too_large",
+  "host_unavailable",
+  // No host has it, and the object store may.
+  "template_lost",
+]);
 
 async function reserveNow<Row>(
   context: Context,
@@ -149,7 +158,8 @@ function candidates(
   const hosts = hostsThatHave(request, usable);
   if (hosts instanceof SkerryError) return hosts;
   const placement = place(hosts, request.size, context.limits.vcpusPerCpu);
-  if (placement.kind === "candidates") return frozenFirst(request, placement.hostIds);
+  if (placement.kind === "candidates")
+    return preferredFirst(request, frozenFirst(request, placement.hostIds));
   if (placement.kind === "too_large") return tooLarge(request, placement.largestMemoryMib);
   const { lackMemory, lackCpus } = placement;
   const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
@@ -166,6 +176,11 @@ function frozenFirst({ own, size }: Wanted, hostIds: readonly string[]): readonl
   if (own === undefined) return hostIds;
   const isFrozen = (id: string): boolean => own.places.get(id)?.includes(size.name) === true;
   return [...hostIds.filter(isFrozen), ...hostIds.filter((id) => !isFrozen(id))];
+}
+
+function preferredFirst({ preferred = [] }: Wanted, hostIds: readonly string[]): readonly string[] {
+  const first = preferred.filter((id) => hostIds.includes(id));
+  return [...first, ...hostIds.filter((id) => !first.includes(id))];
 }
 
 async function tryAll<Row>(

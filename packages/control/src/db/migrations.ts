@@ -1,7 +1,7 @@
 // Numbered SQL, each applied once, in order. The texts are modules, not files, so that a bundle carries them.
 
 import { sql, type Transaction } from "kysely";
-import type { Database, Tables } from "./database.ts";
+import type { Database, Queries, Tables } from "./database.ts";
 import { foundation } from "./migrations/0001-foundation.ts";
 import { egress } from "./migrations/0002-egress.ts";
 import { tokenParents } from "./migrations/0003-token-parents.ts";
@@ -44,6 +44,8 @@ import { sealing } from "./migrations/0041-sealing.ts";
 import { buildDenials } from "./migrations/0042-build-denials.ts";
 import { buildCommits } from "./migrations/0044-build-commits.ts";
 import { buildCache } from "./migrations/0045-build-cache.ts";
+import { e2bSandboxes } from "./migrations/0046-e2b-sandboxes.ts";
+import { storedLayers } from "./migrations/0048-stored-layers.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -93,11 +95,16 @@ const migrations = [
   { number: 42, name: "build-denials", text: buildDenials },
   { number: 44, name: "build-commits", text: buildCommits },
   { number: 45, name: "build-cache", text: buildCache },
+  { number: 46, name: "e2b-sandboxes", text: e2bSandboxes },
+  { number: 48, name: "stored-layers", text: storedLayers },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be
  *  gone back to. With a release it becomes the newest number of that time. */
 const RELEASED = 16;
+
+/** Versions from this migration on read the authority's key where it is sealed; those before it do not. */
+const READS_SEALED_AUTHORITY = 41;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */
 const MIGRATION_LOCK = 7_070_001;
@@ -114,10 +121,12 @@ export async function migrate(db: Database): Promise<number> {
     refuseUnknown(applied);
     const done = new Set(applied.map(({ number }) => number));
     const missing = migrations.filter(({ number }) => !done.has(number));
+    // An older version has never served a new database, so what it cannot read may be in there from the beginning, and it must not start beside.
+    const isNew = applied.length === 0;
     for (const { number, name, text } of missing) {
       // Without parameters PostgreSQL takes several statements in one query.
       await sql.raw(text).execute(transaction);
-      const servesWith = servesWithOf(number);
+      const servesWith = isNew && number === READS_SEALED_AUTHORITY ? null : servesWithOf(number);
       await sql`
         insert into schema_migrations (number, name, serves_with) values (${number}, ${name}, ${servesWith})`.execute(
         transaction,
@@ -125,6 +134,23 @@ export async function migrate(db: Database): Promise<number> {
     }
     return missing.length;
   });
+}
+
+/** Whether no version that cannot read a sealed key of the authority may serve with this database. */
+export async function authorityMayBeSealed(db: Queries): Promise<boolean> {
+  const { rows } = await sql<{ may: boolean }>`
+    select exists (select from schema_migrations
+      where serves_with is null and number = ${READS_SEALED_AUTHORITY} or serves_with >= ${READS_SEALED_AUTHORITY}) as may`.execute(
+    db,
+  );
+  return rows[0]?.may === true;
+}
+
+/** Ends the way back to versions that cannot read it: from now on they refuse to start with this database. */
+export async function requireReadersOfSealedAuthority(db: Queries): Promise<void> {
+  await sql`update schema_migrations set serves_with = null where number = ${READS_SEALED_AUTHORITY}`.execute(
+    db,
+  );
 }
 
 /** Throws where this version must not work with the database. Changes nothing. */

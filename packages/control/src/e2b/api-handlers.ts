@@ -15,7 +15,9 @@ import { setEgress } from "../vms/egress/egress.ts";
 import { destroySandbox } from "../sandboxes/destroy-sandbox.ts";
 import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
-import { keepAlive } from "../sandboxes/sandboxes.ts";
+import { keepAlive, setSandboxOptions } from "../sandboxes/sandboxes.ts";
+import type { PortOptions } from "../db/tables/sandbox-tables.ts";
+import { isClosed, portOptionsOf } from "./port-options.ts";
 import { getSnapshot } from "../snapshots/snapshots.ts";
 import { apiKeyHandlers } from "./api-key-handlers.ts";
 import { nativeNameOf } from "./bare-names.ts";
@@ -27,6 +29,7 @@ import { egressRequestOf } from "./network.ts";
 import {
   durationOf,
   readNetworkUpdate,
+  readConnect,
   readNewSandbox,
   readPause,
   readRefresh,
@@ -76,26 +79,40 @@ async function create(
     if (snapshot === undefined) throw error;
     return create({ ...others, snapshot: snapshot.id });
   });
-  await openPorts(context, caller, { id: sandbox.id, isAsked: body.network?.allowPublicTraffic });
-  return reply.code(201).send(await connectionOf(context, request, sandbox));
+  const ports = portOptionsOf(context, body.network);
+  await noteOptions(context, caller, { id: sandbox.id, body, ports });
+  const { allowPublicTraffic: isPublic = context.sandboxDomain !== undefined } = body.network ?? {};
+  const isClosed = !isPublic;
+  return reply.code(201).send(await connectionOf(context, request, sandbox, isClosed));
+}
+
+interface Noted {
+  readonly id: string;
+  readonly body: NewSandbox;
+  readonly ports: PortOptions;
 }
 
 /** With E2B a port is open to all who know its name, unless the client says otherwise. Without a sandbox domain no port has a name that clients know. */
-async function openPorts(
-  context: Context,
-  caller: Caller,
-  {
-    id,
-    isAsked = context.sandboxDomain !== undefined,
-  }: { readonly id: string; readonly isAsked: boolean | undefined },
-): Promise<void> {
-  if (isAsked) await openAllPorts(context, caller, { kind: sandboxVms, id });
+async function noteOptions(context: Context, caller: Caller, { id, body, ports }: Noted): Promise<void> {
+  const { autoPauseMemory: keepsMemory = true, network } = body;
+  const { allowPublicTraffic: isPublic = context.sandboxDomain !== undefined } = network ?? {};
+  await Promise.all([
+    isPublic ? openAllPorts(context, caller, { kind: sandboxVms, id }) : undefined,
+    ports.e2b === undefined && keepsMemory
+      ? undefined
+      : setSandboxOptions(context.db, { orgId: caller.orgId, id }, { keepsMemory, ports }),
+  ]);
 }
 
 function nativeRequest(body: NewSandbox): SandboxCreateRequest {
   const { templateID, timeout, autoPause = false, metadata, envVars } = body;
   // What a client says by default is left to the organization's default.
   const isInternetAllowed = body.allow_internet_access === false ? false : undefined;
+  if (body.autoPauseMemory === false && body.autoResume?.enabled === true)
+    throw new SkerryError(
+      "bad_request",
+      'A sandbox that is paused without its memory is resumed by request alone: leave "autoResume" out, or "autoPauseMemory".',
+    );
   const egress = egressRequestOf(body.network, isInternetAllowed);
   return {
     ...(isId("snapshot", templateID) ? { snapshot: templateID } : { template: templateID }),
@@ -113,15 +130,25 @@ const list: E2bHandler = (context, request, reply) =>
 
 function connectionWith(timeoutS: number): E2bHandler {
   return async (context, request, reply) => {
-    const timeout = durationOf(readTimeout(request.body) ?? timeoutS);
+    const { timeout: asked = timeoutS, memory = true } = readConnect(request.body);
+    const timeout = durationOf(asked);
     const caller = callerOf(request);
     const id = idOf(request);
     const row = await livingSandbox(context, caller, id);
     const wasRunning = row.status === "running";
+    if (!memory && row.status === "paused" && !row.reboots) await giveUpMemory(context, caller, id);
     const running = wasRunning ? row : await resumeSandbox(context, caller, { id, why: "by request" });
     await keepAlive(context, caller, { id, timeout, maySooner: !wasRunning });
-    return reply.code(wasRunning ? 200 : 201).send(await connectionOf(context, request, running));
+    return reply
+      .code(wasRunning ? 200 : 201)
+      .send(await connectionOf(context, request, running, isClosed(context, running)));
   };
+}
+
+/** What its programs had not written to its disk when it was paused is written there before it boots from that. */
+async function giveUpMemory(context: Context, caller: Caller, id: string): Promise<void> {
+  await resumeSandbox(context, caller, { id, why: "to be booted anew" });
+  await pauseSandbox(context, caller, id, { ephemeralToo: true, withoutMemory: true });
 }
 
 const nothing = (reply: FastifyReply): FastifyReply => reply.code(204).send(null);
@@ -154,13 +181,13 @@ export const apiHandlers: ApiHandlers = {
   connect: connectionWith(timeoutDefaults.v1),
   connectV2: connectionWith(timeoutDefaults.v2),
   pause: async (context, request, reply) => {
-    readPause(request.body);
+    const { memory = true } = readPause(request.body);
     const caller = callerOf(request);
     const id = idOf(request);
     const { status } = await livingSandbox(context, caller, id);
     if (status === "paused" || status === "pausing")
       throw new SkerryError("sandbox_not_running", "The sandbox is paused already.");
-    await pauseSandbox(context, caller, id, { ephemeralToo: true });
+    await pauseSandbox(context, caller, id, { ephemeralToo: true, withoutMemory: !memory });
     return nothing(reply);
   },
   resume: async (context, request, reply) => {
@@ -171,7 +198,7 @@ export const apiHandlers: ApiHandlers = {
     if (status === "running") throw new SkerryError("vm_in_use", "The sandbox runs already.");
     const running = await resumeSandbox(context, caller, { id, why: "by request" });
     await keepAlive(context, caller, { id, timeout: durationOf(timeout), maySooner: true });
-    return reply.code(201).send(await connectionOf(context, request, running));
+    return reply.code(201).send(await connectionOf(context, request, running, isClosed(context, running)));
   },
   setNetwork: async (context, request, reply) => {
     const { allow_internet_access: isInternetAllowed, ...network } = readNetworkUpdate(request.body);

@@ -3,19 +3,24 @@
 import type { FastifyRequest } from "fastify";
 import { callerOf } from "../api/authenticate-hook.ts";
 import type { Context } from "../context.ts";
+import { trafficTokenOf } from "../vms/signed-urls/traffic-token.ts";
 import { accessTokenFor } from "./credentials.ts";
+import { sandboxIdIn } from "./sandbox-ids.ts";
 import { connectionTo, type Connection } from "./sandbox-view.ts";
 
 export function idOf({ params }: FastifyRequest): string {
-  return (params as { readonly id: string }).id;
+  return sandboxIdIn((params as { readonly id: string }).id);
 }
 
-/** What the caller needs to call into this sandbox. */
+/** What the caller needs to call into this sandbox. `isClosed`: its ports need its traffic access token. */
 export async function connectionOf(
   context: Context,
   request: FastifyRequest,
   sandbox: { readonly id: string; readonly template: string },
+  isClosed: boolean,
 ): Promise<Connection> {
   const { orgId } = callerOf(request);
-  return connectionTo(context, sandbox, await accessTokenFor(context, request, { id: sandbox.id, orgId }));
+  const trafficAccessToken = isClosed ? await trafficTokenOf(context, sandbox.id) : null;
+  const envdAccessToken = await accessTokenFor(context, request, { id: sandbox.id, orgId });
+  return connectionTo(context, sandbox, { envdAccessToken, trafficAccessToken });
 }

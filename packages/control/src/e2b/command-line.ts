@@ -21,7 +21,7 @@ const HEAD_MAX_CHARS = 2_000;
 export function commandLineOf({ cmd, args, cwd, tag }: GuestProcess, user: GuestUser): string {
   const kept = JSON.stringify({ cwd, tag });
   const head = HEAD + (kept.length > KEPT_MAX_CHARS ? JSON.stringify({ tag }) : kept);
-  const words = [...asUser(user), cmd, ...args].map(quoted);
+  const words = [...asUser(user, { isPlaced: cwd !== undefined && cwd !== "" }), cmd, ...args].map(quoted);
   return `${head}\n${EXEC}${words.join(" ")}`;
 }
 
@@ -48,9 +48,11 @@ export function resolvePath(path: string, { home }: GuestUser): string {
 
 export const TAG_MAX_CHARS = 200;
 
-function asUser({ name, uid, gid }: GuestUser): string[] {
+/** The shell has gone to the folder as root. Where the client has named it, the user goes there once more, and must have the right to. */
+function asUser({ name, uid, gid }: GuestUser, { isPlaced }: { readonly isPlaced: boolean }): string[] {
   if (name === "root") return ["/usr/bin/env", "--"];
-  return ["/usr/bin/setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--init-groups", "--"];
+  const become = ["/usr/bin/setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--init-groups"];
+  return isPlaced ? [...become, "/usr/bin/env", "--chdir=.", "--"] : [...become, "--"];
 }
 
 export function quoted(word: string): string {

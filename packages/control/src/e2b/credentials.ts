@@ -12,7 +12,9 @@ import { isId } from "@skerry/contract/ids";
 import { authFailuresOf, organizationInHeader } from "../api/authenticate-hook.ts";
 import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
-import { readSignature, SignedFiles } from "./file-signatures.ts";
+import { sandboxIdIn } from "./sandbox-ids.ts";
+import { accessesSince, noteAccess } from "./access-store.ts";
+import { readSignature, SignedFiles, type LoadTokens } from "./file-signatures.ts";
 import { signingKey } from "../vms/signed-urls/signing-key.ts";
 
 export const KEY_PREFIX = "e2b_";
@@ -44,8 +46,9 @@ const signedFor = new WeakMap<FastifyRequest, string>();
 
 /** The sandbox that a call is for; undefined where the request names none. */
 export function sandboxIdOf(request: FastifyRequest): string | undefined {
-  const id = signedFor.get(request) ?? request.headers["e2b-sandbox-id"];
-  return typeof id === "string" && isId("sandbox", id) ? id : undefined;
+  const told = signedFor.get(request) ?? request.headers["e2b-sandbox-id"];
+  const id = typeof told === "string" ? sandboxIdIn(told) : undefined;
+  return id !== undefined && isId("sandbox", id) ? id : undefined;
 }
 
 export async function sandboxCredentials(context: Context, request: FastifyRequest): Promise<Credentials> {
@@ -64,10 +67,30 @@ export async function sandboxCredentials(context: Context, request: FastifyReque
 const filesOf = new WeakMap<Context, SignedFiles>();
 
 function signedFilesOf(context: Context): SignedFiles {
+  const { limits } = context;
   const known =
-    filesOf.get(context) ?? new SignedFiles(context.limits.visitorsPerMinute, authFailuresOf(context));
+    filesOf.get(context) ??
+    new SignedFiles(limits.visitorsPerMinute, authFailuresOf(context), tokensOf(context));
   filesOf.set(context, known);
   return known;
+}
+
+/** What a transaction writes is seen when it ends, and has the time of its beginning. */
+const UNSEEN_MS = 10_000;
+
+/** Tokens are made anew from what is known of them, so no database holds one. */
+function tokensOf({ db }: Context): LoadTokens {
+  let since = new Date(0);
+  return async (bounds) => {
+    const found = await accessesSince(db, { since, ...bounds });
+    const newest = found.at(-1)?.noted_at.getTime() ?? 0;
+    since = new Date(Math.max(since.getTime(), newest - UNSEEN_MS));
+    const key = await signingKey(db);
+    return found.map(({ sandbox_id: sandboxId, org_id: orgId, secret_sha256: secretSha256 }) => {
+      const credentials = { secretSha256, orgId };
+      return [tokenOf(key, sandboxId, credentials), { sandboxId, credentials }] as const;
+    });
+  };
 }
 
 /** Of a request for a file: its URL may be signed in the place of a token. */
@@ -76,7 +99,7 @@ export async function fileCredentials(context: Context, request: FastifyRequest)
   if (accessToken !== undefined || key !== undefined || /^Bearer /i.test(authorization))
     return sandboxCredentials(context, request);
   const asked = readSignature(request);
-  const found = signedFilesOf(context).find({
+  const found = await signedFilesOf(context).find({
     ...asked,
     sandboxId: sandboxIdOf(request),
     address: request.ip,
@@ -92,17 +115,23 @@ export async function accessTokenFor(
   { id, orgId }: { readonly id: string; readonly orgId: string },
 ): Promise<string> {
   const { secretSha256 } = apiCredentials(context, request);
-  const code = codeOf(await signingKey(context.db), id, { secretSha256, orgId });
-  const accessToken = `ea_${secretSha256}_${orgId}_${code.toString("base64url")}`;
-  signedFilesOf(context).note(accessToken, { sandboxId: id, credentials: { secretSha256, orgId } });
+  const credentials = { secretSha256, orgId };
+  const accessToken = tokenOf(await signingKey(context.db), id, credentials);
+  const isNew = signedFilesOf(context).note(accessToken, { sandboxId: id, credentials });
+  if (isNew) await noteAccess(context.db, { sandbox_id: id, org_id: orgId, secret_sha256: secretSha256 });
   return accessToken;
 }
 
+interface Signer {
+  readonly secretSha256: string;
+  readonly orgId: string;
+}
+
+function tokenOf(key: Buffer, id: string, signer: Signer): string {
+  return `ea_${signer.secretSha256}_${signer.orgId}_${codeOf(key, id, signer).toString("base64url")}`;
+}
+
 /** No text that is signed for another purpose with this key begins like it. */
-function codeOf(
-  key: Buffer,
-  id: string,
-  { secretSha256, orgId }: { readonly secretSha256: string; readonly orgId: string },
-): Buffer {
+function codeOf(key: Buffer, id: string, { secretSha256, orgId }: Signer): Buffer {
   return createHmac("sha256", key).update(`e2b access\n${id}\n${orgId}\n${secretSha256}`).digest();
 }

@@ -23,6 +23,9 @@ const sandboxAway: ReadonlySet<ErrorCode> = new Set([
   "sandbox_expired",
 ]);
 
+export const isSandboxAway = ({ code }: SkerryError): boolean => sandboxAway.has(code);
+
+const UNAUTHORIZED = 401;
 /** What is understood and impossible is an invalid argument to the clients. */
 const UNDERSTOOD = 422;
 
@@ -76,7 +79,8 @@ export function sendE2bError(error: unknown, request: FastifyRequest, reply: Fas
   const path = pathInSandbox(request.url);
   const status = e2bStatusOf(known, path !== undefined);
   const isRpc = path !== undefined && /^\/(?:process|filesystem)\./.test(path);
-  const code = isRpc ? rpcCodeOf(known) : status;
+  // With E2B a token is examined before the protocol begins, so its refusal has no code of the protocol.
+  const code = isRpc && status !== UNAUTHORIZED ? rpcCodeOf(known) : status;
   void reply
     .code(status)
     .type("application/json")

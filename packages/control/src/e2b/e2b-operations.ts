@@ -4,12 +4,13 @@
 import type { FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { Context } from "../context.ts";
-import type { GuardedOperation } from "../api/operation.ts";
+import type { GuardedOperation, Operation } from "../api/operation.ts";
 import { buildOperations } from "../builds/build-operations.ts";
 import { organizationOperations } from "../organizations/organization-operations.ts";
 import { tokenOperations } from "../organizations/token-operations.ts";
 import { usageOperations } from "../usage/usage-operations.ts";
 import { templateOperations } from "../templates/template-operations.ts";
+import { healthOperations } from "../platform/health-operations.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
@@ -107,6 +108,12 @@ export const e2bOperations = {
   teamMetricsMax: api(getUsage, "GET", "/teams/:team/metrics/max"),
   listTags: api(getTemplate, "GET", "/templates/:template/tags"),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;
+
+/** Whether this server answers, for programs that have no token yet. */
+export const apiHealth: Operation = {
+  ...healthOperations.getHealth,
+  ...{ surface: "e2b", path: "/e2b/health", answers: { 204: answer } },
+};
 
 const rpc = (like: GuardedOperation, method: string) =>
   translated(like, "POST", `${SANDBOX_PREFIX}/${method}`);

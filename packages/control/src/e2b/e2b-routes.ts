@@ -5,7 +5,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Operation } from "../api/operation.ts";
 import type { Context } from "../context.ts";
-import { archiveOperations, e2bOperations, rpcOperations, sandboxCallOperations } from "./e2b-operations.ts";
+import {
+  apiHealth,
+  archiveOperations,
+  e2bOperations,
+  rpcOperations,
+  sandboxCallOperations,
+} from "./e2b-operations.ts";
 import { sendE2bError } from "./e2b-errors.ts";
 
 export type E2bHandler = (context: Context, request: FastifyRequest, reply: FastifyReply) => unknown;
@@ -59,12 +65,22 @@ export async function registerE2b(app: FastifyInstance, context: Context): Promi
       });
     }
   });
+  await app.register(async (scope) => {
+    scope.setErrorHandler(sendE2bError);
+    scope.route({
+      ...routeOf(apiHealth, { isInSandbox: false }),
+      handler: (_request, reply) => reply.code(204).send(null),
+    });
+  });
   await app.register(async (scope) => refuseOtherPaths(scope));
 }
 
 /** What has no counterpart here, by the first part of its path. */
 const MISSING =
   /^\/e2b\/(?:v\d\/)?(volumes|volumecontent|secrets|webhooks|events|templates|nodes|admin|api-keys|access-tokens|teams)(?:[/?]|$)/;
+
+/** With E2B too no token of a client is good for it. */
+const INITIALISATION = /^\/e2b\/sandbox\/init(?:\?|$)/;
 
 function refuseOtherPaths(scope: FastifyInstance): void {
   scope.setErrorHandler(sendE2bError);
@@ -75,6 +91,8 @@ function refuseOtherPaths(scope: FastifyInstance): void {
     schema: { hide: true },
     config: { skerry: "refusal", takesEncodedBodies: true },
     handler: ({ url, method }) => {
+      if (INITIALISATION.test(url))
+        throw new SkerryError("unauthorized", "A sandbox is initialised by this server alone.");
       const [, what] = MISSING.exec(url) ?? [];
       if (what === undefined)
         throw new SkerryError("not_found", `There is no ${method} of this path of E2B's API here.`);

@@ -8,6 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { statFile } from "../vms/files/file-changes.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
+import { metadataOf } from "./file-metadata.ts";
 import { FileType, type EntryInfoSchema } from "./wire/filesystem_pb.js";
 
 export type EntryInfo = MessageInitShape<typeof EntryInfoSchema>;
@@ -53,12 +54,14 @@ const typeLetters: Readonly<Record<FileInfo["type"], string>> = {
   other: "?",
 };
 
-function plainEntry({ path, name, type, size, mode, owner, group, modified }: FileInfo): EntryInfo {
+function plainEntry(info: FileInfo): EntryInfo {
+  const { path, name, type, size, mode, owner, group, modified, attributes } = info;
   const bits = Number.parseInt(mode, 8) & 0o777;
   return {
     ...{ name, path, type: types[type], size: BigInt(size), mode: bits, owner, group },
     permissions: typeLetters[type] + permissionsOf(bits),
     modifiedTime: timestampFromMs(Date.parse(modified)),
+    metadata: metadataOf(attributes),
   };
 }
 

@@ -25,7 +25,10 @@ const EVENT_BYTES = 500;
 /** Roughly what it takes in memory. */
 function bytesOf({ name = "", entry }: FilesystemEvent): number {
   const texts = [name, entry?.name, entry?.path, entry?.owner, entry?.group, entry?.symlinkTarget];
-  return EVENT_BYTES + texts.reduce((sum, text) => sum + 2 * (text?.length ?? 0), 0);
+  const metadata = Object.entries(entry?.metadata ?? {}).flat();
+  return (
+    EVENT_BYTES + [...texts, ...metadata].reduce<number>((sum, text) => sum + 2 * (text?.length ?? 0), 0)
+  );
 }
 
 interface Taken {

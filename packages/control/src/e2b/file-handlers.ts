@@ -5,6 +5,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import type { FastifyRequest } from "fastify";
+import { E2B_UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
+import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import { SkerryError } from "@skerry/contract/errors";
 import { Type } from "typebox";
 import type { Context } from "../context.ts";
@@ -15,6 +17,7 @@ import { resolvePath } from "./command-line.ts";
 import { sandboxCallOf, type SandboxCall } from "./sandbox-call.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { encodedPathOf } from "./entry-info.ts";
+import { attributesOf, metadataOf } from "./file-metadata.ts";
 import { filesOf } from "./form-files.ts";
 import { ensureParent } from "./filesystem-service.ts";
 import { giveTo } from "./guest-shell.ts";
@@ -40,8 +43,11 @@ export const download: E2bHandler = async (context, request, reply) => {
   const { path, username } = readQuery(request.query);
   if (path === undefined) throw noPath();
   const user = await guestUser(context, call, username);
-  const params = { ...call, encodedPath: encodedPathOf(resolvePath(path, user)) };
-  const file = await downloadFile(context, call.caller, params);
+  const resolved = resolvePath(path, user);
+  const params = { ...call, encodedPath: encodedPathOf(resolved) };
+  const file = await downloadFile(context, call.caller, params).catch((error: unknown) => {
+    throw inTheirWords(error, resolved);
+  });
   void reply.header("x-content-type-options", "nosniff").type(BYTES);
   const disposition = `inline; filename*=UTF-8''${encodeURIComponent(posix.basename(path)).replaceAll("'", "%27")}`;
   void reply.header("content-disposition", disposition).header("vary", "Accept-Encoding");
@@ -50,6 +56,12 @@ export const download: E2bHandler = async (context, request, reply) => {
   if (file.sizeBytes !== undefined) void reply.header("content-length", file.sizeBytes);
   return reply.send(file.content);
 };
+
+/** Programs read this message. */
+function inTheirWords(error: unknown, path: string): unknown {
+  if (!(error instanceof SkerryError) || error.code !== "file_not_found") return error;
+  return new SkerryError("file_not_found", `path '${path}' does not exist`, { cause: error });
+}
 
 /** For a client that takes nothing else: on the way to one that also takes the bytes themselves it would only cost time. */
 function gzipped(content: Readable): Readable {
@@ -62,13 +74,15 @@ interface Written {
   readonly name: string;
   readonly path: string;
   readonly type: "file";
+  /** Absent where there is none. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export const upload: E2bHandler = async (context, request, reply) => {
   const call = sandboxCallOf(request, reply);
   const { path, username } = readQuery(request.query);
   const user = await guestUser(context, call, username);
-  const to: Target = { context, call, user, path };
+  const to: Target = { context, call, user, path, attributes: attributesOf(request.raw.rawHeaders) };
   const type = request.headers["content-type"] ?? "";
   const written = /^multipart\/form-data\b/i.test(type)
     ? await uploadForm(to, request)
@@ -82,11 +96,13 @@ interface Target {
   readonly user: GuestUser;
   /** As the client names it. */
   readonly path: string | undefined;
+  /** Of all files of the request. */
+  readonly attributes: FileAttributes | undefined;
 }
 
 /** The file is the user's, and so are the directories that were made for it. */
 async function uploadOne(
-  { context, call, user, path: asked }: Target,
+  { context, call, user, path: asked, attributes }: Target,
   content: AsyncIterable<Buffer>,
 ): Promise<Written> {
   if (asked === undefined) throw noPath();
@@ -97,12 +113,15 @@ async function uploadOne(
     ...call,
     encodedPath: encodedPathOf(path),
     mode: undefined,
+    attributes,
+    maxBytes: E2B_UPLOAD_MAX_BYTES,
     sizeBytes: undefined,
     content,
   };
   await uploadFile(context, call.caller, params);
   if (!isRoot) await giveTo(context, call, { path, user });
-  return { name: posix.basename(path), path, type: "file" };
+  const written = { name: posix.basename(path), path, type: "file" } as const;
+  return attributes === undefined ? written : { ...written, metadata: metadataOf(attributes) };
 }
 
 /** What the client has sent, unpacked where it says that it is packed. */

@@ -1,6 +1,6 @@
 // Signatures of URLs of files, which E2B's clients make by themselves: the digest of what is asked for and of the sandbox's access token. The URL
 // does not say whose token that is, and where the clients are led here by `E2B_SANDBOX_URL`, not even which sandbox. So it is looked for among the
-// access tokens that this process has given away.
+// access tokens that were given away: those that this process knows, and then those that the database knows since it looked there last.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
@@ -10,8 +10,7 @@ import type { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { NotedTokens, type Access } from "./noted-tokens.ts";
 
 /** Digests for one request, some microseconds each. */
-const ACCESS_TOKENS_MAX = 10_000;
-const ORGANIZATION_TOKENS_MAX = 1_000;
+const signingBounds = { perOrganization: 1_000, inAll: 10_000 } as const;
 const PATH_MAX_CHARS = 4_096;
 const USERNAME_MAX_CHARS = 100;
 
@@ -64,31 +63,40 @@ interface Asked extends FileSignature {
   readonly address: string;
 }
 
+export type LoadTokens = (
+  bounds: typeof signingBounds,
+) => Promise<readonly (readonly [token: string, access: Access])[]>;
+
 export class SignedFiles {
-  readonly #noted = new NotedTokens({ perOrganization: ORGANIZATION_TOKENS_MAX, inAll: ACCESS_TOKENS_MAX });
+  readonly #noted = new NotedTokens(signingBounds);
   readonly #tickets: AddressTickets;
   readonly #failures: AuthFailures;
+  readonly #load: LoadTokens;
+  #loading: Promise<void> = Promise.resolve();
+  #nextLoad: Promise<void> | undefined;
 
-  /** `failures`: where a signature that is none counts as a token that is none does. */
-  constructor(perMinute: number, failures: AuthFailures) {
+  /** `failures`: where a signature that is none counts as a token that is none does. `load`: what other processes have given away, and earlier ones,
+   *  since it was called last. */
+  constructor(perMinute: number, failures: AuthFailures, load: LoadTokens) {
     this.#tickets = new AddressTickets(perMinute);
     this.#failures = failures;
+    this.#load = load;
   }
 
-  /** An access token that a client may sign with from now on. */
-  note(accessToken: string, access: Access): void {
-    this.#noted.note(accessToken, access);
+  /** An access token that a client may sign with from now on. False where it is known already. */
+  note(accessToken: string, access: Access): boolean {
+    return this.#noted.note(accessToken, access);
   }
 
   /** Whose access token signed it. */
-  find(asked: Asked): Access {
+  async find(asked: Asked): Promise<Access> {
     const { address } = asked;
     const known = `signature ${asked.digest.toString("base64")}`;
     // Before any digest is made for it.
     refuseFor(this.#failures.waitS(address, known), "Too many invalid signatures have come");
     refuseFor(this.#tickets.waitS(address), "Too many signed requests have come");
     this.#tickets.take(address);
-    const found = this.#search(asked);
+    const found = this.#search(asked) ?? (await this.#loadNext().then(() => this.#search(asked)));
     if (found === undefined) {
       this.#failures.failed(address);
       throw refused("invalid signature");
@@ -97,6 +105,20 @@ export class SignedFiles {
     if (asked.expiresAtS !== undefined && asked.expiresAtS < Math.floor(Date.now() / 1_000))
       throw refused("signature is already expired");
     return found;
+  }
+
+  /** Begins after this moment, and is shared by all who ask until then. */
+  #loadNext(): Promise<void> {
+    this.#nextLoad ??= this.#loading
+      .catch(() => undefined)
+      .then(() => {
+        this.#nextLoad = undefined;
+        this.#loading = this.#load(signingBounds).then((found) => {
+          for (const [token, access] of found) this.#noted.note(token, access);
+        });
+        return this.#loading;
+      });
+    return this.#nextLoad;
   }
 
   #search(asked: Asked): Access | undefined {

@@ -148,7 +148,7 @@ interface WatchOptions {
   readonly includeEntry: boolean;
 }
 
-/** What a sandbox has mounted is its own disk: that other file systems may be watched too changes nothing. */
+/** `allowNetworkMounts` changes nothing: what a sandbox has mounted is watched in any case, and a watch tells what its kernel hears of there. */
 const optionsOf = ({ recursive, includeEntry }: WatchOptions): WatchOptions => ({ recursive, includeEntry });
 
 async function* watchDir(

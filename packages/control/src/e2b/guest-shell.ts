@@ -8,7 +8,7 @@ import type { SandboxCall } from "./sandbox-call.ts";
 import type { GuestUser } from "./known-users.ts";
 
 /** Makes a directory, and those above it, which belong to the user then. What is there stays as it is. */
-export function makeDirectoryFor(
+export async function makeDirectoryFor(
   context: Context,
   call: SandboxCall,
   { path, user }: { readonly path: string; readonly user: GuestUser },
@@ -16,19 +16,19 @@ export function makeDirectoryFor(
   const script =
     `p=${quoted(path)}; d=$p; first=; while [ ! -e "$d" ]; do first=$d; d=$(dirname -- "$d"); done; ` +
     `mkdir -p -- "$p" && { [ -z "$first" ] || chown -R -- ${user.uid}:${user.gid} "$first"; }`;
-  return run(context, call, script);
+  await run(context, call, script);
 }
 
-export function giveTo(
+export async function giveTo(
   context: Context,
   call: SandboxCall,
   { path, user }: { readonly path: string; readonly user: GuestUser },
 ): Promise<void> {
-  return run(context, call, `chown -- ${user.uid}:${user.gid} ${quoted(path)}`);
+  await run(context, call, `chown -- ${user.uid}:${user.gid} ${quoted(path)}`);
 }
 
 /** The file is there whole or not at all, and the sources are gone when it is. */
-export function composeFor(
+export async function composeFor(
   context: Context,
   call: SandboxCall,
   {
@@ -41,7 +41,7 @@ export function composeFor(
   const script =
     `set -e; p=${quoted(path)}; t=$(mktemp -- "$p.XXXXXX"); trap 'rm -f -- "$t"' EXIT; ` +
     `cat -- ${parts} > "$t"; chmod 644 -- "$t"; chown -- ${user.uid}:${user.gid} "$t"; mv -fT -- "$t" "$p"; rm -f -- ${parts}`;
-  return run(context, call, script);
+  await run(context, call, script);
 }
 
 /** The client that has asked is told of its own call alone. */
@@ -52,7 +52,8 @@ const untold = {
 
 const SHOWN_MAX_CHARS = 200;
 
-async function run(context: Context, call: SandboxCall, command: string): Promise<void> {
+/** What it writes. */
+export async function run(context: Context, call: SandboxCall, command: string): Promise<string> {
   using ran = await execute(context, call.caller, {
     ...call,
     request: { command },
@@ -60,7 +61,7 @@ async function run(context: Context, call: SandboxCall, command: string): Promis
     timing: untold,
     begun: async () => undefined,
   });
-  if (ran.exit.exit_code === 0) return;
+  if (ran.exit.exit_code === 0) return ran.stdout.toString("utf8");
   const why = ran.stderr.toString("utf8").slice(0, SHOWN_MAX_CHARS).toWellFormed();
   throw new SkerryError("permission_denied", `The sandbox's file system does not permit this: ${why.trim()}`);
 }

@@ -14,6 +14,7 @@ import { readMetrics } from "../vms/metrics/metrics.ts";
 import { idOf } from "./api-request.ts";
 import { checker } from "./checked-body.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
+import { livePoint } from "./live-metric.ts";
 import { livingSandbox } from "./sandbox-reads.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -36,15 +37,21 @@ interface Measured {
 }
 
 /** As E2B's API and the program in a sandbox have it. */
-export function metricOf(
-  { at, cpu_seconds, memory_bytes, disk_bytes }: VmMetricsPoint,
-  { vcpus, memory_mib, disk_gib }: Measured,
-) {
+export function metricOf({ at, cpu_seconds, memory_bytes, disk_bytes }: VmMetricsPoint, measured: Measured) {
+  return shown({ at, cpu: cpu_seconds / STEP_S / measured.vcpus, memory_bytes, disk_bytes }, measured);
+}
+
+interface Point extends Pick<VmMetricsPoint, "at" | "memory_bytes" | "disk_bytes"> {
+  /** Of all CPUs, 0 to 1. */
+  readonly cpu: number;
+}
+
+function shown({ at, cpu, memory_bytes, disk_bytes }: Point, { vcpus, memory_mib, disk_gib }: Measured) {
   return {
     timestamp: at,
     timestampUnix: Math.floor(Date.parse(at) / 1_000),
     cpuCount: vcpus,
-    cpuUsedPct: Math.round((cpu_seconds / STEP_S / vcpus) * 10_000) / 100,
+    cpuUsedPct: Math.round(cpu * 10_000) / 100,
     ...{ memUsed: memory_bytes, memTotal: memory_mib * MIB, memCache: 0 },
     ...{ diskUsed: disk_bytes, diskTotal: disk_gib * GIB },
   };
@@ -54,7 +61,21 @@ export async function metricsOf(context: Context, caller: Caller, id: string, si
   const row = await livingSandbox(context, caller, id);
   const query = { step: STEP, ...(since !== undefined && { since }) };
   const { items } = await readMetrics(context, caller, { kind: sandboxVms, id, query });
-  return items.map((point) => metricOf(point, row));
+  const measured = items.map((point) => metricOf(point, row));
+  if (measured.length > 0 || row.status !== "running") return measured;
+  return metricsNow(context, caller, row);
+}
+
+const NOW_WITHIN_MS = 5_000;
+
+/** None where the sandbox does not tell. */
+export async function metricsNow(context: Context, caller: Caller, row: Measured & { readonly id: string }) {
+  const call = { caller, kind: sandboxVms, id: row.id, gone: AbortSignal.timeout(NOW_WITHIN_MS) };
+  const point = await livePoint(context, call).catch((error: unknown) => {
+    context.log.debug({ err: error, sandbox_id: row.id }, "a sandbox did not tell what it uses");
+    return undefined;
+  });
+  return point === undefined ? [] : [shown(point, row)];
 }
 
 const metrics: E2bHandler = async (context, request) => {
@@ -77,9 +98,10 @@ const listMetrics: E2bHandler = async (context, request) => {
 };
 
 const LINES_MAX = 1_000;
+const Milliseconds = Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000_000_000 }));
 const readLogQuery = checker(
   Type.Object(
-    { start: Seconds, limit: Type.Optional(Type.Integer({ minimum: 0, maximum: LINES_MAX })) },
+    { start: Milliseconds, limit: Type.Optional(Type.Integer({ minimum: 0, maximum: LINES_MAX })) },
     closed,
   ),
   "querystring",
@@ -132,7 +154,11 @@ const logs: E2bHandler = async (context, request) => {
     .filter(({ timestamp }) => Date.parse(timestamp) >= start)
     .slice(0, limit);
   return {
-    logs: entries.map(({ timestamp, message }) => ({ timestamp, line: message })),
+    // E2B's command line takes a line for JSON.
+    logs: entries.map(({ timestamp, message, level, fields }) => ({
+      timestamp,
+      line: JSON.stringify({ logger: "skerry", level, message, ...fields }),
+    })),
     logEntries: entries,
   };
 };

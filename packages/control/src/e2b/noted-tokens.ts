@@ -1,4 +1,4 @@
-// Access tokens that this process has given away, as many as it may remember: of each organization some, and of all together.
+// Access tokens that were given away, as many as a process may remember: of each organization some, and of all together.
 
 import type { Credentials } from "../auth/authenticate.ts";
 
@@ -25,16 +25,18 @@ export class NotedTokens {
     this.#bounds = bounds;
   }
 
-  /** Where there are too many, the oldest of the same organization makes room, or of the one that has most. */
-  note(token: string, access: Access): void {
+  /** False where it is known already. Where there are too many, the oldest of the same organization makes room, or of the one that has most. */
+  note(token: string, access: Access): boolean {
     const { orgId } = access.credentials;
-    if (this.#byOrganization.get(orgId)?.has(token) === true) this.#forget(token, access);
+    const isKnown = this.#byOrganization.get(orgId)?.has(token) === true;
+    if (isKnown) this.#forget(token, access);
     add(this.#byOrganization, orgId, token, access);
     add(this.#bySandbox, access.sandboxId, token, access);
     this.#count++;
     const own = this.#byOrganization.get(orgId);
     if (own !== undefined && own.size > this.#bounds.perOrganization) this.#forgetOldest(own);
     else if (this.#count > this.#bounds.inAll) this.#forgetOldest(this.#largest());
+    return !isKnown;
   }
 
   /** Of one sandbox, or of all where none is named. */

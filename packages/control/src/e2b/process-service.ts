@@ -164,6 +164,7 @@ async function send(
 ): Promise<void> {
   const bytes = input?.input.value;
   if (bytes === undefined) throw new ConnectError("There is no input to send.", Code.InvalidArgument);
+  if (bytes.length === 0) return;
   const params = { ...call, execution: execution.id, content: pieceOf(bytes), end: false };
   await sendInput(context, call.caller, params);
 }

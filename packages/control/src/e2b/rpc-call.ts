@@ -5,10 +5,13 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { SkerryError } from "@skerry/contract/errors";
 import { toSkerryError } from "../http/errors.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
-import { rpcCodeOf } from "./e2b-errors.ts";
+import { isSandboxAway, rpcCodeOf } from "./e2b-errors.ts";
 
 /** There is no call without one: the route sets it. */
 export const sandboxCallKey = createContextKey<SandboxCall | undefined>(undefined);
+
+/** Aborted to break the answer off in the place of ending it. */
+export const breakKey = createContextKey<AbortController | undefined>(undefined);
 
 /** The call, whose `gone` aborts with an error of ours also where the deadline of its client is over. */
 export function callOf({ values, signal }: HandlerContext): SandboxCall {
@@ -47,14 +50,21 @@ export async function answering<Answer>(
   }
 }
 
-/** The same of one that streams. */
+/** The same of one that streams. Where the sandbox goes away in the middle, its end with E2B is that of the connection: that is what makes the clients
+ *  ask whether the sandbox is still there. */
 export async function* streaming<Event>(
   context: HandlerContext,
   events: AsyncIterable<Event>,
 ): AsyncGenerator<Event> {
+  let isBegun = false;
   try {
-    yield* events;
+    for await (const event of events) {
+      isBegun = true;
+      yield event;
+    }
   } catch (error) {
+    if (isBegun && !(error instanceof ConnectError) && isSandboxAway(toSkerryError(error)))
+      context.values.get(breakKey)?.abort();
     throw rpcError(error, context);
   }
 }

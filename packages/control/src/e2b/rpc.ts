@@ -10,7 +10,7 @@ import { pathInSandbox } from "./e2b-operations.ts";
 import { sandboxCallOf, type SandboxCall } from "./sandbox-call.ts";
 import { filesystemService } from "./filesystem-service.ts";
 import { processService } from "./process-service.ts";
-import { sandboxCallKey } from "./rpc-call.ts";
+import { breakKey, sandboxCallKey } from "./rpc-call.ts";
 import { Filesystem } from "./wire/filesystem_pb.js";
 import { Process } from "./wire/process_pb.js";
 
@@ -37,14 +37,30 @@ export async function answerRpc(
   const path = pathInSandbox(request.url) ?? "";
   const handler = (handlersOf.get(context) ?? makeHandlers(context)).get(path);
   if (handler === undefined) throw new SkerryError("not_found", "There is no such procedure.");
-  const answer = await handler(universalRequestOf(request, call));
+  const broken = new AbortController();
+  const answer = await handler(universalRequestOf(request, { call, broken }));
   void reply.code(answer.status);
   answer.header?.forEach((value, name) => void reply.header(name, value));
   if (answer.body === undefined) return reply.send(null);
-  return reply.send(Readable.from(answer.body, { objectMode: false }));
+  return reply.send(Readable.from(unlessBroken(answer.body, broken.signal), { objectMode: false }));
 }
 
-function universalRequestOf(request: FastifyRequest, call: SandboxCall): UniversalServerRequest {
+async function* unlessBroken(
+  body: AsyncIterable<Uint8Array>,
+  broken: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    broken.throwIfAborted();
+    yield chunk;
+  }
+}
+
+interface Called {
+  readonly call: SandboxCall;
+  readonly broken: AbortController;
+}
+
+function universalRequestOf(request: FastifyRequest, { call, broken }: Called): UniversalServerRequest {
   return {
     httpVersion: request.raw.httpVersion,
     method: request.method,
@@ -53,7 +69,7 @@ function universalRequestOf(request: FastifyRequest, call: SandboxCall): Univers
     // Leaving the loop must not destroy the connection: the answer still has to go out.
     body: request.raw.iterator({ destroyOnReturn: false }),
     signal: call.gone,
-    contextValues: createContextValues().set(sandboxCallKey, call),
+    contextValues: createContextValues().set(sandboxCallKey, call).set(breakKey, broken),
   };
 }
 

@@ -11,11 +11,18 @@ const Texts = Type.Record(Type.String(), Type.String());
 export const timeoutDefaults = { v1: 15, v2: 300 } as const;
 
 const Networks = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1_000 });
+const PORT_MAX = 65_535;
+const HTTPS_PORTS_MAX = 100;
 const Network = Type.Object(
   {
     allowOut: Type.Optional(Networks),
     denyOut: Type.Optional(Networks),
     allowPublicTraffic: Type.Optional(Type.Boolean()),
+    httpsPorts: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 1, maximum: PORT_MAX }), { maxItems: HTTPS_PORTS_MAX }),
+    ),
+    // It becomes a header field.
+    maskRequestHost: Type.Optional(Type.String({ pattern: "^[A-Za-z0-9._:\\[\\]${}-]{1,255}$" })),
   },
   closed,
 );
@@ -28,17 +35,22 @@ const NewSandbox = Type.Object(
     secure: Type.Optional(Type.Boolean()),
     allow_internet_access: Type.Optional(Type.Boolean()),
     network: Type.Optional(Network),
-    // A pause keeps the memory: that of the disk alone is not possible.
-    autoPauseMemory: Type.Optional(Type.Literal(true)),
+    autoPauseMemory: Type.Optional(Type.Boolean()),
     autoResume: Type.Optional(Type.Object({ enabled: Type.Boolean() }, closed)),
     metadata: Type.Optional(Texts),
     envVars: Type.Optional(Texts),
+    // Told, and of no effect: the client starts the gateway itself, by a command.
+    mcp: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
   },
   closed,
 );
 export type NewSandbox = Static<typeof NewSandbox>;
 
 const WithTimeout = Type.Object({ timeout: Type.Optional(Seconds) }, closed);
+const Connect = Type.Object(
+  { timeout: Type.Optional(Seconds), memory: Type.Optional(Type.Boolean()) },
+  closed,
+);
 const Resume = Type.Object(
   { timeout: Type.Optional(Seconds), autoPause: Type.Optional(Type.Boolean()) },
   closed,
@@ -62,7 +74,7 @@ const ListQuery = Type.Object(
     state: Type.Optional(Type.String({ maxLength: 100 })),
     startedAfter: Type.Optional(Type.String({ maxLength: 100 })),
     template: Type.Optional(Type.String({ maxLength: 300 })),
-    order: Type.Optional(Type.String({ maxLength: 10 })),
+    order: Type.Optional(Type.Union([Type.Literal("asc"), Type.Literal("desc")])),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     nextToken: Type.Optional(Type.String({ maxLength: 1_000 })),
   },
@@ -73,9 +85,10 @@ export type ListQuery = Static<typeof ListQuery>;
 export const readNewSandbox = checker(NewSandbox, "body");
 export const readListQuery = checker(ListQuery, "querystring");
 export const readRefresh = checker(Refresh, "body");
+export const readConnect = checker(Connect, "body");
 export const readResume = checker(Resume, "body");
 export const readNetworkUpdate = checker(NetworkUpdate, "body");
-export const readPause = checker(Type.Object({ memory: Type.Optional(Type.Literal(true)) }, closed), "body");
+export const readPause = checker(Type.Object({ memory: Type.Optional(Type.Boolean()) }, closed), "body");
 
 const readWithTimeout = checker(WithTimeout, "body");
 

@@ -2,11 +2,9 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { getSandbox, sandboxFor } from "../sandboxes/sandboxes.ts";
-import { readMetrics } from "../vms/metrics/metrics.ts";
 import { runningVm } from "../vms/vm-kind.ts";
-import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
 import { sandboxCallOf } from "./sandbox-call.ts";
-import { metricOf } from "./history-handlers.ts";
+import { metricsOf } from "./history-handlers.ts";
 import type { SandboxCallHandlers } from "./e2b-routes.ts";
 import { compose } from "./compose-files.ts";
 import { download, upload } from "./file-handlers.ts";
@@ -19,12 +17,9 @@ export const sandboxCallHandlers: SandboxCallHandlers = {
   },
   measure: async (context, request, reply) => {
     const { id, caller } = sandboxCallOf(request, reply);
-    const row = await getSandbox(context, caller, id);
-    const { items } = await readMetrics(context, caller, { kind: sandboxVms, id, query: { step: "1m" } });
-    const last = items.at(-1);
-    if (last === undefined)
+    const metric = (await metricsOf(context, caller, id)).at(-1);
+    if (metric === undefined)
       throw new SkerryError("not_found", "Nothing was measured yet: that takes a minute.");
-    const metric = metricOf(last, row);
     return {
       ...{ ts: metric.timestampUnix, cpu_count: metric.cpuCount, cpu_used_pct: metric.cpuUsedPct },
       ...{ mem_total: metric.memTotal, mem_used: metric.memUsed, mem_cache: metric.memCache },

@@ -8,9 +8,10 @@ import type { Context } from "../context.ts";
 import { getSandbox, listSandboxRows, sandboxFor } from "../sandboxes/sandboxes.ts";
 import { areAllPortsPublic } from "../vms/ports/ports.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
-import { accessTokenFor } from "./credentials.ts";
+import { connectionOf } from "./api-request.ts";
+import { isClosed } from "./port-options.ts";
 import { readListQuery, type ListQuery } from "./sandbox-bodies.ts";
-import { connectionTo, e2bStates, listedSandbox, sandboxDetail } from "./sandbox-view.ts";
+import { e2bStates, listedSandbox, sandboxDetail } from "./sandbox-view.ts";
 
 const PAGE_MAX = 100;
 
@@ -28,9 +29,9 @@ export async function readDetail(
   { id, request }: { readonly id: string; readonly request: FastifyRequest },
 ) {
   const row = await livingSandbox(context, caller, id);
-  const accessToken = await accessTokenFor(context, request, { id: row.id, orgId: caller.orgId });
-  const facts = { diskGib: row.disk_gib, isPublic: areAllPortsPublic(row) };
-  return sandboxDetail(sandboxFor(caller, row), facts, connectionTo(context, row, accessToken));
+  const connection = await connectionOf(context, request, row, isClosed(context, row));
+  const facts = { diskGib: row.disk_gib, isPublic: areAllPortsPublic(row), ports: row.port_options };
+  return sandboxDetail(sandboxFor(caller, row), facts, connection);
 }
 
 /** A page; where the next one begins is in a header. */
@@ -40,15 +41,11 @@ export async function readList(
   { request, reply, statuses }: ListRequest,
 ): Promise<unknown> {
   const query = readListQuery(request.query);
-  if (query.order !== undefined && query.order !== "desc")
-    throw new SkerryError(
-      "bad_request",
-      `Lists have the newest first; the order "${query.order}" is not possible.`,
-    );
   const page = await listSandboxRows(context, caller, {
     statuses: statuses ?? statusesOf(query),
     limit: query.limit ?? PAGE_MAX,
     metadata: readMetadata(query.metadata),
+    ...(query.order !== undefined && { order: query.order }),
     ...(query.template !== undefined && { template: query.template }),
     ...(query.startedAfter !== undefined && { created_after: query.startedAfter }),
     ...(query.nextToken !== undefined && { cursor: query.nextToken }),

@@ -3,11 +3,13 @@
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Context } from "../context.ts";
+import type { PortOptions } from "../db/tables/sandbox-tables.ts";
 import { networkOf } from "./network.ts";
 import { readSize } from "../values/sizes.ts";
+import { CLIENT_ID } from "./sandbox-ids.ts";
 
 /** Which functions of the program in a sandbox the clients use: those of its version. */
-export const ENVD_VERSION = "0.6.0";
+export const ENVD_VERSION = "0.6.4";
 
 export interface Connection {
   readonly templateID: string;
@@ -16,7 +18,8 @@ export interface Connection {
   readonly clientID: string;
   readonly envdVersion: string;
   readonly envdAccessToken: string;
-  readonly trafficAccessToken: null;
+  /** Null: its ports need none. */
+  readonly trafficAccessToken: string | null;
   readonly domain: string | null;
 }
 
@@ -24,14 +27,13 @@ export interface Connection {
 export function connectionTo(
   { sandboxDomain }: Context,
   { id, template }: Pick<Sandbox, "id" | "template">,
-  envdAccessToken: string,
+  tokens: Pick<Connection, "envdAccessToken" | "trafficAccessToken">,
 ): Connection {
   return {
-    ...{ templateID: template, sandboxID: id, alias: template, clientID: "skerry" },
+    ...{ templateID: template, sandboxID: id, alias: template, clientID: CLIENT_ID },
     ...{
       envdVersion: ENVD_VERSION,
-      envdAccessToken,
-      trafficAccessToken: null,
+      ...tokens,
       domain: sandboxDomain ?? null,
     },
   };
@@ -51,7 +53,7 @@ export function listedSandbox(sandbox: Sandbox, diskGib: number) {
   const { vcpus, memory_mib } = readSize(size);
   const isPaused = (e2bStates.paused as readonly SandboxStatus[]).includes(status);
   return {
-    ...{ templateID: template, sandboxID: id, alias: template, clientID: "skerry" },
+    ...{ templateID: template, sandboxID: id, alias: template, clientID: CLIENT_ID },
     ...{ startedAt: sandbox.started_at ?? sandbox.created_at, endAt: sandbox.expires_at },
     ...{ cpuCount: vcpus, memoryMB: memory_mib, diskSizeMB: diskGib * MIB_PER_GIB },
     ...{ metadata, state: (isPaused ? "paused" : "running") satisfies E2bState, envdVersion: ENVD_VERSION },
@@ -59,10 +61,16 @@ export function listedSandbox(sandbox: Sandbox, diskGib: number) {
   };
 }
 
+interface SandboxFacts {
+  readonly diskGib: number;
+  readonly isPublic: boolean;
+  readonly ports: PortOptions;
+}
+
 /** As a read of one has it. */
 export function sandboxDetail(
   sandbox: Sandbox,
-  { diskGib, isPublic }: { readonly diskGib: number; readonly isPublic: boolean },
+  { diskGib, isPublic, ports }: SandboxFacts,
   connection: Connection,
 ) {
   const { egress, mode, auto_resume } = sandbox;
@@ -70,7 +78,12 @@ export function sandboxDetail(
     ...listedSandbox(sandbox, diskGib),
     ...{ envdAccessToken: connection.envdAccessToken, domain: connection.domain },
     allowInternetAccess: egress.mode === "allow_all",
-    network: { ...networkOf(egress), allowPublicTraffic: isPublic },
+    network: {
+      ...networkOf(egress),
+      allowPublicTraffic: isPublic,
+      ...(ports.https !== undefined && { httpsPorts: ports.https }),
+      ...(ports.host !== undefined && { maskRequestHost: ports.host }),
+    },
     lifecycle: { autoResume: auto_resume, onTimeout: mode === "persistent" ? "pause" : "kill" },
   };
 }

@@ -2,19 +2,29 @@
 // what a sandbox is created from.
 
 import type { FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import { Type } from "typebox";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { createIdempotently } from "../api/create-idempotently.ts";
 import { sandboxFork } from "../sandboxes/fork-sandbox.ts";
 import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
-import { keepAlive } from "../sandboxes/sandboxes.ts";
-import { deleteSnapshot as deleteNative, listSnapshotsOf } from "../snapshots/snapshots.ts";
+import { keepAlive, setSandboxOptions } from "../sandboxes/sandboxes.ts";
+import {
+  deleteSnapshot as deleteNative,
+  getSnapshot,
+  listSnapshotsOf,
+  takeSnapshotName,
+  type SnapshotRow,
+} from "../snapshots/snapshots.ts";
 import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
 import { areAllPortsPublic, openAllPorts } from "../vms/ports/ports.ts";
 import { connectionOf, idOf } from "./api-request.ts";
 import { checker } from "./checked-body.ts";
+import { isClosed } from "./port-options.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { durationOf } from "./sandbox-bodies.ts";
 import { livingSandbox } from "./sandbox-reads.ts";
@@ -53,20 +63,37 @@ const readListQuery = checker(
 const shown = ({ id, name }: Snapshot) => ({ snapshotID: id, names: name === null ? [] : [name] });
 
 const createSnapshot: E2bHandler = async (context, request, reply) => {
-  const { name } = readName(request.body);
+  const name = bareSnapshotName(readName(request.body).name);
   const caller = callerOf(request);
   const id = idOf(request);
   await livingSandbox(context, caller, id);
   const running = () => resumeSandbox(context, caller, { id, why: "for a snapshot" });
-  const creation = vmSnapshot(context, caller, { kind: sandboxVms, id, name, running });
-  return reply.code(201).send(shown(await createIdempotently(context, { request, reply }, creation)));
+  // With E2B the newest of a name is what the name means.
+  // An id of another one is no name, and is refused as one.
+  const isTaken = name !== undefined && (await findNamed(context, caller, name))?.name === name;
+  const named = isTaken ? undefined : name;
+  const creation = vmSnapshot(context, caller, { kind: sandboxVms, id, name: named, running });
+  const taken = await createIdempotently(context, { request, reply }, creation);
+  if (isTaken) await takeSnapshotName(context.db, { orgId: caller.orgId, id: taken.id, name });
+  return reply.code(201).send(shown({ ...taken, name: name ?? null }));
 };
+
+/** The tag that all names have where they say no other. */
+const bareSnapshotName = (name: string | undefined) => name?.replace(/:default$/, "");
+
+function findNamed(context: Context, caller: Caller, name: string): Promise<SnapshotRow | undefined> {
+  return getSnapshot(context, caller, name).catch((error: unknown) => {
+    if (error instanceof SkerryError && error.code === "snapshot_not_found") return undefined;
+    throw error;
+  });
+}
 
 /** How many pages of ours are looked through for one of theirs, whose filters we have not. */
 const PAGES_MAX = 20;
 
 const listSnapshots: E2bHandler = async (context, request, reply) => {
-  const { sandboxID, name, limit = PAGE_MAX, nextToken } = readListQuery(request.query);
+  const { sandboxID, name: asked, limit = PAGE_MAX, nextToken } = readListQuery(request.query);
+  const name = bareSnapshotName(asked);
   const isMeant = (one: Snapshot) =>
     (sandboxID === undefined || one.sandbox_id === sandboxID) &&
     (name === undefined || one.name === name || one.id === name);
@@ -96,14 +123,17 @@ const deleteSnapshot: E2bHandler = async (context, request, reply) => {
 const fork: E2bHandler = async (context, request, reply) => {
   const { count = 1, timeout } = readFork(request.body);
   const caller = callerOf(request);
-  const isPublic = areAllPortsPublic(await livingSandbox(context, caller, idOf(request)));
+  const row = await livingSandbox(context, caller, idOf(request));
+  const isPublic = areAllPortsPublic(row);
+  const options = { keepsMemory: row.keeps_memory, ports: row.port_options };
   const creation = sandboxFork(context, caller, { id: idOf(request), count });
   const { items } = await createIdempotently(context, { request, reply }, creation);
   const forks = items.map(async (sandbox) => {
     await keepAlive(context, caller, { id: sandbox.id, timeout: durationOf(timeout), maySooner: true });
-    // Natively a fork has no public port; with E2B it is open as the sandbox is that it was made of.
+    // Natively a fork has no public port; with E2B its ports are as those of the sandbox are that it was made of.
     if (isPublic) await openAllPorts(context, caller, { kind: sandboxVms, id: sandbox.id });
-    return { sandbox: await connectionOf(context, request, sandbox) };
+    await setSandboxOptions(context.db, { orgId: caller.orgId, id: sandbox.id }, options);
+    return { sandbox: await connectionOf(context, request, sandbox, isClosed(context, row)) };
   });
   return reply.code(201).send(await Promise.all(forks));
 };

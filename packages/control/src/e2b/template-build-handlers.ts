@@ -148,7 +148,13 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
 };
 
 /** With what it stands on, by the name that means that natively. */
-async function standing(context: Context, caller: Caller, body: TemplateBody): Promise<KeptTemplate> {
+async function standing(
+  context: Context,
+  caller: Caller,
+  { fromImageRegistry, ...asked }: TemplateBody,
+): Promise<KeptTemplate> {
+  // It is kept, and a login must not be.
+  const body = { ...asked, ...(fromImageRegistry !== undefined && { fromImageRegistry: {} }) };
   if (body.fromTemplate === undefined) return body;
   const fromTemplate = await nativeNameOf(context, caller, body.fromTemplate);
   const base = await baseOf(context, caller, fromTemplate);
@@ -196,6 +202,9 @@ function buildSizeFor(name: string): { readonly size?: string } {
     : { size: name === "shared-cpu-8x" ? name : "shared-cpu-4x" };
 }
 
+/** Its microVM is waited for by each of them: the first build on a host begins when the image that builds is there, which is made of packages. */
+const ATTEMPTS = 6;
+
 interface Files {
   readonly id: string;
   readonly hashes: readonly string[];
@@ -208,7 +217,15 @@ async function sendFiles(context: Context, caller: Caller, { id, hashes, gone }:
     folder: hash,
     content: () => unpacked(readArchive(context.db, { orgId, hash })),
   }));
-  await uploadContextParts(context, caller, { id, parts, gone });
+  for (let left = ATTEMPTS; ; left--) {
+    try {
+      await uploadContextParts(context, caller, { id, parts, gone });
+      return;
+    } catch (error) {
+      const isLate = error instanceof SkerryError && error.code === "host_unavailable";
+      if (!isLate || left === 1) throw error;
+    }
+  }
 }
 
 /** A tar archive, also where it was packed once more. */

@@ -62,13 +62,16 @@ export async function askedBuild(
   return asked;
 }
 
+/** Of built-in ones whose programs fill the memory of the default. */
+const builtInSizes: { readonly [name: string]: string | undefined } = { "code-interpreter": "shared-cpu-2x" };
+
 /** That its build asked for; undefined for a template that these clients have not built, or with the default. */
 export async function sizeOfTemplate(
   { db }: Context,
   { orgId }: Caller,
   asked: string,
 ): Promise<string | undefined> {
-  if (reservedTemplateNames.includes(asked)) return undefined;
+  if (reservedTemplateNames.includes(asked)) return builtInSizes[asked];
   const own = await findOwnTemplate(db, orgId, asked);
   if (own === undefined) return undefined;
   return (await findAskedBuild(db, orgId, own.build_id))?.size ?? undefined;

@@ -12,6 +12,7 @@ import type { Context } from "../context.ts";
 import { deleteTemplates } from "../templates/delete-template.ts";
 import { tagTemplate, templateNotFound, untagTemplate } from "../templates/own-templates.ts";
 import { getTemplate, listTemplates } from "../templates/templates.ts";
+import { deleteSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { nativeNameOf } from "./bare-names.ts";
 import { checker } from "./checked-body.ts";
@@ -79,11 +80,43 @@ function shownBuild({ build_id, created_at, disk_gib }: OwnTemplate) {
   };
 }
 
-const listTemplatesOf: E2bHandler = async (context, request) => {
-  const byName = await ownByName(context, callerOf(request));
-  return [...byName.values()].flatMap(([first, ...others]) =>
-    first === undefined ? [] : [shown([first, ...others])],
-  );
+const ofTeam = { teamID: Type.Optional(Type.String({ maxLength: 100 })) };
+const readListQuery = checker(Type.Object(ofTeam, closed), "querystring");
+const PAGE_MAX = 100;
+const readPageQuery = checker(
+  Type.Object(
+    {
+      ...ofTeam,
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_MAX })),
+      nextToken: Type.Optional(Type.String({ maxLength: 300 })),
+    },
+    closed,
+  ),
+  "querystring",
+);
+
+/** By their names. */
+async function shownTemplates(context: Context, caller: Caller, team: string | undefined) {
+  if (team !== undefined && team !== uuidOf(caller.orgId))
+    throw new SkerryError("organization_not_found", "There is no such team.");
+  const byName = [...(await ownByName(context, caller)).entries()].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return byName.flatMap(([, [first, ...others]]) => (first === undefined ? [] : [shown([first, ...others])]));
+}
+
+const listTemplatesOf: E2bHandler = (context, request) =>
+  shownTemplates(context, callerOf(request), readListQuery(request.query).teamID);
+
+/** A page; where the next one begins is in a header, as the name of the last template. */
+const listPage: E2bHandler = async (context, request, reply) => {
+  const { teamID, limit = PAGE_MAX, nextToken = "" } = readPageQuery(request.query);
+  const after = Buffer.from(nextToken, "base64url").toString();
+  const all = await shownTemplates(context, callerOf(request), teamID);
+  const left = all.filter(({ templateID }) => templateID > after);
+  const page = left.slice(0, limit);
+  const last = page.at(-1);
+  if (last !== undefined && left.length > page.length)
+    void reply.header("x-next-token", Buffer.from(last.templateID).toString("base64url"));
+  return page;
 };
 
 const templateDetail: E2bHandler = async (context, request) => {
@@ -102,7 +135,13 @@ const updateTemplate: E2bHandler = async (context, request) => {
 
 const deleteAllVersions: E2bHandler = async (context, request, reply) => {
   const caller = callerOf(request);
-  const versions = await versionsOf(context, caller, paramsOf(request).template);
+  const { template: asked } = paramsOf(request);
+  const versions = await versionsOf(context, caller, asked).catch(async (error: unknown) => {
+    if (!(error instanceof SkerryError) || error.code !== "template_not_found") throw error;
+    // To the clients a snapshot is a template, and its name is one of a template.
+    await deleteSnapshot(context, caller, asked);
+    return [];
+  });
   await deleteTemplates(
     context,
     caller,
@@ -148,7 +187,7 @@ const listTags: E2bHandler = async (context, request) => {
 
 export const templateHandlers = {
   listTemplates: listTemplatesOf,
-  listTemplatesV2: listTemplatesOf,
+  listTemplatesV2: listPage,
   templateDetail,
   updateTemplate,
   updateTemplateV2: updateTemplate,

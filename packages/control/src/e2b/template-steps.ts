@@ -9,6 +9,8 @@ import { quoted } from "./command-line.ts";
 const closed = { additionalProperties: false } as const;
 const STEPS_MAX = 100;
 const TEXT_MAX_CHARS = 100_000;
+/** Of all variables of a template together: each instruction may name one twice that the instruction before it has doubled. */
+const EXPANDED_MAX_CHARS = 1_000_000;
 
 const Step = Type.Object(
   {
@@ -28,6 +30,8 @@ export const TemplateBody = Type.Object(
   {
     fromImage: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000 })),
     fromTemplate: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    // With the login of a registry; it is not kept, and refused.
+    fromImageRegistry: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     force: Type.Optional(Type.Boolean()),
     steps: Type.Optional(Type.Array(Step, { maxItems: STEPS_MAX })),
     startCmd: Type.Optional(Type.String({ maxLength: TEXT_MAX_CHARS })),
@@ -51,7 +55,7 @@ export type KeptTemplate = TemplateBody & { readonly base?: TemplateBase | undef
 type NativeStep = NonNullable<BuildRequest["steps"]>[number];
 
 export interface TranslatedTemplate {
-  readonly request: Pick<BuildRequest, "from" | "steps" | "start" | "context" | "no_cache">;
+  readonly request: Pick<BuildRequest, "from" | "image" | "steps" | "start" | "context" | "no_cache">;
   /** Whom and where commands in its sandboxes are that say nothing of it; the folder is null for the home of the user. */
   readonly start: Pick<TemplateBase, "user" | "workdir">;
   /** Of the archives that the steps copy from, each once. */
@@ -70,22 +74,20 @@ const IMAGES = new Map([
 
 export const E2B_USER = "user";
 const HOME = "/home/user";
+/** Templates of small images have no bash. */
+const LOGIN_SHELL = '"$(command -v bash || command -v sh)" -l';
 
 /** Throws a fault of an instruction, or of what all stands on. */
 export function translateTemplate({
   fromImage,
   fromTemplate,
+  fromImageRegistry,
   base,
   ...body
 }: KeptTemplate): TranslatedTemplate {
-  const image = fromImage?.replace(/^(?:docker\.io\/)?/, "").replace(/:latest$/, "");
-  const from = fromTemplate ?? IMAGES.get(image ?? "e2bdev/base");
-  if (from === undefined)
-    throw new TemplateFault(
-      0,
-      `Templates stand on a template here: "${fromImage?.slice(0, 100)}" is an image. Build it natively, as a template with an \`image\`, and begin with \`fromTemplate\`.`,
-    );
-  const translation = new Translation(base);
+  if (fromImageRegistry !== undefined) throw loginRefused(fromImage ?? "");
+  const from = originOf(fromTemplate, fromImage);
+  const translation = new Translation({ base, isImage: "image" in from });
   for (const [index, step] of (body.steps ?? []).entries()) translation.add(step, index + 1);
   const start = startOf(body, translation.finish());
   // With us all of a build uses the cache, or nothing of it.
@@ -93,12 +95,25 @@ export function translateTemplate({
   const { steps, hashes, instructions, instructionOfStep } = translation;
   return {
     request: {
-      ...{ from, steps, context: hashes.length > 0 },
+      ...{ ...from, steps, context: hashes.length > 0 },
       ...(isForced && { no_cache: true }),
       ...(start !== undefined && { start }),
     },
     ...{ hashes, instructions, instructionOfStep, start: translation.start },
   };
+}
+
+function originOf(template: string | undefined, image = "e2bdev/base"): { from: string } | { image: string } {
+  const own = IMAGES.get(image.replace(/^(?:docker\.io\/)?/, "").replace(/:latest$/, ""));
+  const from = template ?? own;
+  return from === undefined ? { image } : { from };
+}
+
+function loginRefused(image: string): TemplateFault {
+  return new TemplateFault(
+    0,
+    `The login of a registry that comes with a build is not taken here: give it once by \`skerry registry login\`, and name the image "${image.slice(0, 100)}" alone.`,
+  );
 }
 
 /** Of one instruction; 0 is what the template stands on. */
@@ -120,12 +135,18 @@ class Translation {
   #user: string;
   #workdir: string | null;
   #instruction = 0;
+  #expandedChars = 0;
 
-  /** `base`: undefined for a template that is built in, or not of these clients. */
-  constructor(base: TemplateBase | undefined) {
+  /** `base`: undefined for a template that is built in, or not of these clients. `isImage`: there is no user of E2B's yet. */
+  constructor({ base, isImage }: { readonly base: TemplateBase | undefined; readonly isImage: boolean }) {
     for (const [name, value] of Object.entries(base?.env ?? {})) this.#env.set(name, value);
     this.#user = base?.user ?? E2B_USER;
     this.#workdir = base?.workdir ?? null;
+    if (isImage) {
+      // What the image is pulled by.
+      this.instructions.push(0);
+      this.#run(madeUser(E2B_USER), "root");
+    }
     this.#push({ user: this.#user });
     if (base === undefined) this.#push({ workdir: HOME });
   }
@@ -137,7 +158,7 @@ class Translation {
   add({ type, args = [], filesHash }: Static<typeof Step>, instruction: number): void {
     this.#instruction = instruction;
     const [first = "", second = "", third = "", fourth = ""] = args;
-    if (type === "RUN") return this.#run(first, second === "" ? this.#user : second);
+    if (type === "RUN") return this.#runAs(second === "" ? this.#user : second, first);
     if (type === "ENV") return this.#setEnv(pairsOf(args));
     if (type === "USER") return this.#become(first);
     if (type === "WORKDIR") return this.#goTo(this.#expanded(first));
@@ -158,11 +179,18 @@ class Translation {
     if (step.env === undefined && step.user === undefined) this.instructions.push(this.#instruction);
   }
 
-  #run(command: string, user: string): void {
+  /** `before`: of the shell that becomes the user's login shell. */
+  #run(command: string, user: string, before = ""): void {
     if (command.trim() === "") throw new TemplateFault(this.#instruction, "The command is empty.");
     if (user !== this.#user) this.#push({ user });
-    this.#push({ run: `exec /bin/bash -l -c ${quoted(command)}` });
+    this.#push({ run: `${before}exec ${LOGIN_SHELL} -c ${quoted(command)}` });
     if (user !== this.#user) this.#push({ user: this.#user });
+  }
+
+  /** Without a folder of the template's, each user's commands begin in that one's home. */
+  #runAs(user: string, command: string): void {
+    const isAway = this.#workdir === null && user !== this.#user;
+    this.#run(command, user, isAway ? `cd ${quoted(homeOf(user))}; ` : "");
   }
 
   #setEnv(pairs: Readonly<Record<string, string>>): void {
@@ -171,14 +199,14 @@ class Translation {
     this.#push({ env: Object.fromEntries(values) });
   }
 
-  /** One that is not there is made, with a home. Who begins without a folder of the template's begins there. */
+  /** One that is not there is made, with a home, and becomes root without a password, as with E2B. A folder of the template's stays. */
   #become(user: string): void {
     const [name = ""] = user.split(":");
-    if (user !== this.#user && name !== "root" && !/^\d+$/.test(name))
-      this.#run(`id -u ${quoted(name)} >/dev/null 2>&1 || useradd -m -s /bin/bash ${quoted(name)}`, "root");
+    const isNamed = name !== "root" && !/^\d+$/.test(name);
+    if (user !== this.#user && isNamed) this.#run(madeUser(name), "root");
     this.#user = user;
-    this.#workdir = null;
     this.#push({ user });
+    if (this.#workdir === null && (isNamed || name === "root")) this.#push({ workdir: homeOf(user) });
   }
 
   /** With what is known of the variables that it names. */
@@ -187,6 +215,9 @@ class Translation {
       const name = braced ?? bare;
       if (name === undefined) return "$";
       const value = name === "HOME" ? (this.#env.get(name) ?? homeOf(this.#user)) : this.#env.get(name);
+      this.#expandedChars += value?.length ?? 0;
+      if (this.#expandedChars > EXPANDED_MAX_CHARS)
+        throw new TemplateFault(this.#instruction, "The values of the variables are too long together.");
       if (value !== undefined) return value;
       throw new TemplateFault(
         this.#instruction,
@@ -215,11 +246,23 @@ class Translation {
   }
 }
 
+/** With the tools of Debian and of others, or with those of Alpine. */
+function madeUser(name: string): string {
+  const user = quoted(name);
+  const rule = quoted(`${name} ALL=(ALL:ALL) NOPASSWD: ALL`);
+  return [
+    `id -u ${user} >/dev/null 2>&1 && exit 0`,
+    `if command -v useradd >/dev/null; then useradd -m -s "$(command -v bash || echo /bin/sh)" ${user}; else adduser -D ${user}; fi || exit`,
+    `if [ -d /etc/sudoers.d ]; then echo ${rule} >/etc/sudoers.d/${user} && chmod 440 /etc/sudoers.d/${user}; fi`,
+  ].join("\n");
+}
+
 /** That images and templates have unless they say otherwise. */
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** `\$`, which is no variable, `${NAME}` and `$NAME`. */
-const VARIABLE = /\\\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)/g;
+/** `\$`, which is no variable, `${NAME}` and `$NAME`. A brace that nothing closes reaches to the end, and no variable has such a name: were it looked for
+ *  from each `${` anew, a long text would hold up the whole process. */
+const VARIABLE = /\\\$|\$\{([^}]*)(?:\}|$)|\$([A-Za-z_][A-Za-z0-9_]*)/g;
 
 function homeOf(user: string): string {
   const [name = ""] = user.split(":");
@@ -246,7 +289,7 @@ function copyScript({ source, target, mode }: Copy, place: string, owner: string
     `e=$(ls -A | head -n 1); [ -n "$e" ] || { echo "nothing was copied" >&2; exit 1; }`,
     `chown -hR ${quoted(group)} "$e"`,
     `if [ -d "$e" ] && [ ! -L "$e" ]; then ${permit}; mkdir -p "$t"; cp -a "$e/." "$t/"`,
-    `else [ -L "$e" ] || ${permit}; mkdir -p "$(dirname "$t")"; mv -f "$e" "$t"; fi`,
+    `else [ -L "$e" ] || ${permit}; case $t in */) mkdir -p "$t" ;; *) mkdir -p "$(dirname "$t")" ;; esac; mv -f "$e" "$t"; fi`,
     `cd /; rm -rf ${quoted(place)}`,
   ].join("\n");
 }
@@ -270,7 +313,7 @@ const READY_DEFAULT = "sleep 20";
 function startOf({ startCmd = "", readyCmd = "" }: TemplateBody, user: string): BuildRequest["start"] {
   if (startCmd === "" && readyCmd === "") return undefined;
   const command =
-    startCmd === "" ? "exec sleep infinity" : asUser(`/bin/bash -l -c ${quoted(startCmd)}`, user);
+    startCmd === "" ? "exec sleep infinity" : asUser(`${LOGIN_SHELL} -c ${quoted(startCmd)}`, user);
   return { command, ready: readyOf(readyCmd === "" ? READY_DEFAULT : readyCmd) };
 }
 
@@ -285,5 +328,7 @@ function asUser(command: string, user: string): string {
 /** What `waitForPort` of the clients writes is asked from outside, so that the template needs no `ss`. */
 function readyOf(command: string): NonNullable<NonNullable<BuildRequest["start"]>["ready"]> {
   const [, port] = /^\[ -n "\$\(ss -Htuln sport = :(\d{1,5})\)" \]$/.exec(command) ?? [];
-  return port === undefined ? { command: `exec /bin/bash -l -c ${quoted(command)}` } : { port: Number(port) };
+  return port === undefined
+    ? { command: `exec ${LOGIN_SHELL} -c ${quoted(command)}` }
+    : { port: Number(port) };
 }

@@ -10,6 +10,7 @@ import { watchFiles } from "../vms/watches/watch-files.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 import { encodedPathOf, entryAt, type EntryInfo } from "./entry-info.ts";
 import { EventBacklogs, type EventBacklog, type FilesystemEvent } from "./event-backlog.ts";
+import { isPerhapsNameless, UploadEvents } from "./upload-events.ts";
 import { EventType } from "./wire/filesystem_pb.js";
 
 interface Watch {
@@ -37,16 +38,25 @@ export async function fileEvents(
   // The first one says that it watches, or why it does not.
   await events.next();
   return (async function* () {
+    const uploads = new UploadEvents();
     for await (const { event, path: name } of events) {
-      const type = eventTypes[event];
       if (event === "overflow")
         context.log.warn(
           { sandbox_id: call.id },
           "events of a directory were lost before its watcher had them",
         );
-      if (type === undefined || name === "") continue;
-      const entry = includeEntry ? await entryThere(context, call, posix.join(path, name)) : undefined;
-      yield { name, type, ...(entry !== undefined && { entry }) };
+      if (eventTypes[event] === undefined || name === "") continue;
+      const there = () => entryThere(context, call, posix.join(path, name));
+      const isNameless = async () => uploads.knows(name) || (await there()) === undefined;
+      if (isPerhapsNameless(name) && event !== "remove" && (await isNameless())) {
+        uploads.note({ event, path: name });
+        continue;
+      }
+      for (const told of uploads.told({ event, path: name })) {
+        const type = eventTypes[told];
+        const entry = includeEntry ? await there() : undefined;
+        if (type !== undefined) yield { name, type, ...(entry !== undefined && { entry }) };
+      }
     }
   })();
 }

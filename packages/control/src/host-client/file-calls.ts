@@ -2,6 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { Compile } from "typebox/compile";
+import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import { OUTPUT_PING_MS } from "@skerry/contract/host-api/executions";
 import type { ChangeEntry } from "@skerry/contract/host-api/files";
 import { DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";
@@ -15,6 +16,15 @@ export interface FileBody {
   /** Undefined where the host does not know it before the end. */
   readonly sizeBytes: number | undefined;
   readonly content: Readable;
+}
+
+export interface WrittenFile {
+  readonly path: string;
+  readonly mode: number;
+  /** Undefined where there are none, which a host of an earlier version understands. */
+  readonly attributes?: FileAttributes | undefined;
+  readonly sizeBytes: number | undefined;
+  readonly content: AsyncIterable<Uint8Array>;
 }
 
 export interface ListOptions {
@@ -50,16 +60,15 @@ export class FileCalls {
   }
 
   /** `content` is read as fast as the guest takes it. Abort `gone`, or let `content` throw, and the guest drops the file. */
-  async write(
-    vm: VmRef,
-    file: { path: string; mode: number; sizeBytes: number | undefined; content: AsyncIterable<Uint8Array> },
-    gone: AbortSignal,
-  ): Promise<FileWritten> {
+  async write(vm: VmRef, file: WrittenFile, gone: AbortSignal): Promise<FileWritten> {
     const length = file.sizeBytes === undefined ? {} : { "content-length": String(file.sizeBytes) };
     const call = {
       method: "PUT",
       path: pathOf(vm, "file"),
-      query: { execution_id: vm.execution_id, path: file.path, mode: file.mode },
+      query: {
+        ...{ execution_id: vm.execution_id, path: file.path, mode: file.mode },
+        ...(file.attributes === undefined ? {} : { attributes: JSON.stringify(file.attributes) }),
+      },
       headers: { "content-type": "application/octet-stream", ...length },
       content: file.content,
     } as const;

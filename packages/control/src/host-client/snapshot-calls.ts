@@ -29,6 +29,8 @@ const shapes = {
 export interface PauseOptions {
   /** Only where nothing has used it for so long; otherwise `vm_in_use`. */
   readonly unusedMs?: number;
+  /** Its guest writes its disk out first. */
+  readonly sync?: boolean;
   readonly stop?: AbortSignal | undefined;
 }
 
@@ -40,10 +42,11 @@ export class SnapshotCalls {
   }
 
   /** Only for sandboxes. Resolves when it holds nothing but files. The same call twice is one pause. */
-  pause(vm: VmRef, { unusedMs, stop }: PauseOptions = {}): Promise<Vm> {
+  pause(vm: VmRef, { unusedMs, sync = false, stop }: PauseOptions = {}): Promise<Vm> {
     const order: PauseVm = {
       execution_id: vm.execution_id,
       ...(unusedMs === undefined ? {} : { unused_ms: unusedMs }),
+      ...(sync && { sync }),
     };
     const call = { method: "POST", path: `${vmPath(vm.id)}/pause`, json: order } as const;
     return this.#transport.json(call, shapes.vm, new Deadline(SNAPSHOT_DEADLINE_MS, stop));

@@ -12,6 +12,13 @@ import {
   type SendLayers,
   type TemplateImage,
 } from "@skerry/contract/host-api/templates";
+import {
+  FETCH_LAYER_WITHIN_MS,
+  STORE_LAYER_WITHIN_MS,
+  StoredPieces,
+  type FetchLayer,
+  type StoreLayer,
+} from "@skerry/contract/host-api/stored-layers";
 import { Deadline } from "./deadline.ts";
 import type { VmRef } from "./host-client.ts";
 import type { HostTransport } from "./host-transport.ts";
@@ -20,7 +27,12 @@ const CALL_DEADLINE_MS = 15_000;
 /** The host gives up by itself, with a reason. */
 const MARGIN_MS = 15_000;
 
-const shapes = { sealed: Compile(Sealed), put: Compile(TemplatePut), list: Compile(HostTemplateList) };
+const shapes = {
+  sealed: Compile(Sealed),
+  put: Compile(TemplatePut),
+  list: Compile(HostTemplateList),
+  stored: Compile(StoredPieces),
+};
 
 export class TemplateCalls {
   readonly #transport: HostTransport;
@@ -52,6 +64,18 @@ export class TemplateCalls {
   send(order: SendLayers, stop: AbortSignal): Promise<void> {
     const call = { method: "POST", path: "/layers/send", json: order } as const;
     return this.#transport.done(call, new Deadline(SEND_LAYERS_WITHIN_MS + MARGIN_MS, stop));
+  }
+
+  /** Resolves when it has put pieces of a layer into the object store. It ends with `stop`. */
+  store(order: StoreLayer, stop: AbortSignal): Promise<StoredPieces> {
+    const call = { method: "POST", path: "/layers/store", json: order } as const;
+    return this.#transport.json(call, shapes.stored, new Deadline(STORE_LAYER_WITHIN_MS + MARGIN_MS, stop));
+  }
+
+  /** Resolves when it has got a layer from there. It ends with `stop`. */
+  fetch(order: FetchLayer, stop: AbortSignal): Promise<void> {
+    const call = { method: "POST", path: "/layers/fetch", json: order } as const;
+    return this.#transport.done(call, new Deadline(FETCH_LAYER_WITHIN_MS + MARGIN_MS, stop));
   }
 
   /** Those that were put there. */

@@ -16,6 +16,8 @@ export class CountedRequest extends IncomingMessage {
   resourceId: string | undefined;
   /** The name of the port that it came by, in the place of the API's; `none` where no port can have it. */
   portHost: string | undefined;
+  /** A header named the port that it is for, and not its path. */
+  isLedByHeader = false;
   /** Of the answer, where it is an error. */
   errorCode: ErrorCode | undefined;
   /** Who sent it, once that is known. */

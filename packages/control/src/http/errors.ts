@@ -5,6 +5,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
+import { errorShapeOf } from "./error-shape.ts";
 import { responseHeaderLines } from "./response-headers.ts";
 import { requestHeadersTooLarge } from "./request-headers.ts";
 import { isDatabaseOutage } from "../db/database.ts";
@@ -17,6 +18,15 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   countedRequestOf(request).errorCode = known.code;
   if (known.code === "internal" || known.code === "database_unavailable") {
     request.log.error({ err: error }, "a request failed unexpectedly");
+  }
+  const shape = errorShapeOf(request);
+  if (shape !== undefined) {
+    const { status, type, body } = shape(known);
+    return void reply
+      .code(status)
+      .type(type)
+      .serializer((text: string) => text)
+      .send(body);
   }
   if (known.retryAfterS !== undefined) void reply.header("retry-after", String(known.retryAfterS));
   void reply

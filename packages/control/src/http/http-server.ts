@@ -52,19 +52,19 @@ export interface RequestSinks {
 
 export interface ListenerOptions {
   readonly corsOrigins: ReadonlySet<string>;
-  /** Leads what comes by the name of a port to that port. */
-  readonly byHostName?: ((request: CountedRequest) => void) | undefined;
+  /** Each leads what is for a port, by its name or by a header, to the path of that port. */
+  readonly leads?: readonly ((request: CountedRequest) => void)[];
 }
 
 /** Everything that a route cannot do, because it must also be done where there is none. */
 export function listenerOf(
   { log, metrics }: RequestSinks,
-  { corsOrigins, byHostName = () => undefined }: ListenerOptions,
+  { corsOrigins, leads = [] }: ListenerOptions,
   handler: FastifyServerFactoryHandler,
 ): Listener {
   return (request, response) => {
     request.url = originForm(request.url ?? "");
-    byHostName(request);
+    for (const lead of leads) lead(request);
     response.setHeader("x-request-id", request.requestId);
     setResponseHeaders(request, response);
     countRequestBegin(metrics);

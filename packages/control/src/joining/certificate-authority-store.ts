@@ -10,13 +10,19 @@ export interface CertificateAuthorityRow {
   readonly status: "next" | "current" | "previous";
   /** PEM. */
   readonly certificate: string;
-  /** PEM. */
-  readonly private_key: string;
+  /** PEM; null where it is sealed. */
+  readonly private_key: string | null;
+  readonly sealed_key: Buffer | null;
   readonly created_at: Date;
   readonly leave_offline: boolean;
   /** For so long that every replica knows of its status. */
   readonly known: boolean;
 }
+
+export type NewAuthorityRow = Pick<
+  CertificateAuthorityRow,
+  "certificate" | "private_key" | "sealed_key" | "status"
+>;
 
 /** Longer than a replica goes without a look at the authorities (`KNOWN_MS`), and than its last look takes. */
 const KNOWN_EVERYWHERE_S = 30;
@@ -28,21 +34,27 @@ export async function findCertificateAuthorities(
 ): Promise<CertificateAuthorityRow[]> {
   const lock = locked === undefined ? sql`` : locked === "share" ? sql`for share` : sql`for update`;
   const { rows } = await sql<CertificateAuthorityRow>`
-    select number, status, certificate, private_key, created_at, leave_offline,
+    select number, status, certificate, private_key, sealed_key, created_at, leave_offline,
       status_since < now() - ${sql.lit(KNOWN_EVERYWHERE_S)} * interval '1 second' or status_since > now() + ${SET_BACK} as known
     from authority order by status <> 'current', number ${lock}`.execute(db);
   return rows;
 }
 
 /** What two replicas ask for at the same time is made once: afterwards there is this one, or that of the replica that was first. */
-export async function addCertificateAuthority(
-  db: Queries,
-  made: Pick<CertificateAuthorityRow, "certificate" | "private_key" | "status">,
-): Promise<void> {
+export async function addCertificateAuthority(db: Queries, made: NewAuthorityRow): Promise<void> {
   await db
     .insertInto("authority")
     .values(made)
     .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** The plain key is gone with it. */
+export async function storeSealedKey(db: Queries, number: number, sealed: Buffer): Promise<void> {
+  await db
+    .updateTable("authority")
+    .set({ private_key: null, sealed_key: sealed })
+    .where("number", "=", number)
     .execute();
 }
 

@@ -14,7 +14,9 @@ import {
   type CertificateAuthorityRow,
 } from "./certificate-authority-store.ts";
 import type { Database, Queries } from "../db/database.ts";
-import { certify, makeAuthority, newKeyPair, pemOf } from "./x509.ts";
+import type { Sealing } from "../sealing/sealing.ts";
+import { makeAuthorityRow, openAuthorityKey } from "./authority-key.ts";
+import { certify, newKeyPair, pemOf } from "./x509.ts";
 
 const HOUR_MS = 3_600_000;
 /** Control's own are made in memory, so nothing is lost with one. */
@@ -32,6 +34,12 @@ export interface IssuedCertificate {
   readonly certification: Certification;
 }
 
+interface NewHost {
+  readonly id: string;
+  readonly publicKey: KeyObject;
+  readonly trusts: readonly CertificateAuthorityRow[];
+}
+
 interface Own {
   readonly credentials: ControlCredentials;
   /** The authorities that it was made by. */
@@ -41,15 +49,18 @@ interface Own {
 
 export class CertificateAuthority {
   readonly #db: Database;
+  readonly #sealing: Sealing;
   #own: Own | undefined;
   #lookedAtMs = -Infinity;
   #look: Promise<ControlCredentials> | undefined;
 
-  constructor(db: Database) {
+  constructor(db: Database, sealing: Sealing) {
     this.#db = db;
+    this.#sealing = sealing;
   }
 
-  /** What hosts know this process by, and whom it trusts. Renewed on the way; where the database is away for a while, the one before goes on. */
+  /** What hosts know this process by, and whom it trusts. Renewed on the way; where the database is away for a while,
+   *  or the authority's key does not open, the one before goes on. */
   async credentials(): Promise<ControlCredentials> {
     const own = this.#own;
     const ageMs = own === undefined ? Infinity : Date.now() - own.madeAtMs;
@@ -65,14 +76,14 @@ export class CertificateAuthority {
   /** For a host that is one already: it is told to trust all authorities that are trusted now. */
   async certifyHost(id: string, publicKey: KeyObject): Promise<IssuedCertificate> {
     const trusted = await this.#trusted(this.#db);
-    return issue(trusted, { id, publicKey, trusts: trusted });
+    return this.#issue(this.#db, trusted, { id, publicKey, trusts: trusted });
   }
 
   /** For a machine that joins. It can check one authority, that of its token, and is told of no other; its first renewal, which control brings
    *  it, does that. No authority changes its status until the transaction ends. */
   async certifyJoining(queries: Queries, id: string, publicKey: KeyObject): Promise<IssuedCertificate> {
     const trusted = await this.#trusted(queries, "share");
-    return issue(trusted, { id, publicKey, trusts: trusted.slice(0, 1) });
+    return this.#issue(queries, trusted, { id, publicKey, trusts: trusted.slice(0, 1) });
   }
 
   /** The one that signs. */
@@ -89,7 +100,7 @@ export class CertificateAuthority {
     const own = this.#own;
     const isFresh = own !== undefined && Date.now() - own.madeAtMs < CONTROL_RENEWED_AFTER_MS;
     // The one that signs is the first, so they are the same only where it is.
-    const now = isFresh && own.numbers === numbers ? own : certifyOurselves(trusted, numbers);
+    const now = isFresh && own.numbers === numbers ? own : await this.#certifyOurselves(trusted, numbers);
     this.#own = now;
     this.#lookedAtMs = lookedAtMs;
     return now.credentials;
@@ -99,67 +110,58 @@ export class CertificateAuthority {
   async #trusted(queries: Queries, locked?: "share"): Promise<readonly CertificateAuthorityRow[]> {
     const found = await findCertificateAuthorities(queries, locked);
     if (found.length > 0) return found;
-    await addCertificateAuthority(queries, newAuthority("current"));
+    await addCertificateAuthority(queries, await makeAuthorityRow(queries, this.#sealing, "current"));
     return findCertificateAuthorities(queries, locked);
   }
-}
 
-export function newAuthority(
-  status: CertificateAuthorityRow["status"],
-): Pick<CertificateAuthorityRow, "certificate" | "private_key" | "status"> {
-  const { certificate, privateKey } = makeAuthority();
-  return { certificate, private_key: privateKey, status };
+  async #certifyOurselves(trusted: readonly CertificateAuthorityRow[], numbers: string): Promise<Own> {
+    const { publicKey, privateKey } = newKeyPair();
+    const cert = certify(await this.#keysOf(this.#db, signerOf(trusted)), {
+      uri: CONTROL_URI,
+      publicKey,
+      purposes: ["client"],
+      lifetimeMs: CONTROL_LIFETIME_MS,
+    });
+    const credentials = { ca: pemOfAll(trusted), cert, key: pemOf(privateKey) };
+    return { credentials, numbers, madeAtMs: Date.now() };
+  }
+
+  async #issue(
+    queries: Queries,
+    trusted: readonly CertificateAuthorityRow[],
+    host: NewHost,
+  ): Promise<IssuedCertificate> {
+    const signer = signerOf(trusted);
+    const certificate = certify(await this.#keysOf(queries, signer), {
+      uri: hostUri(host.id),
+      publicKey: host.publicKey,
+      // Server towards control; client towards another host, to which it sends a VM.
+      purposes: ["server", "client"],
+      lifetimeMs: HOST_LIFETIME_MS,
+    });
+    return {
+      certificate: { host_id: host.id, certificate, authority: pemOfAll(host.trusts) },
+      certification: { certifiedBy: signer.number, trusts: numbersOf(host.trusts) },
+    };
+  }
+
+  /** Throws `secrets_unavailable` and `secret_damaged`. */
+  async #keysOf(queries: Queries, authority: CertificateAuthorityRow) {
+    return {
+      privateKey: createPrivateKey(await openAuthorityKey(queries, this.#sealing, authority)),
+      publicKey: new X509Certificate(authority.certificate).publicKey,
+    };
+  }
 }
 
 export function numbersOf(authorities: readonly CertificateAuthorityRow[]): number[] {
   return authorities.map(({ number }) => number);
 }
 
-function certifyOurselves(trusted: readonly CertificateAuthorityRow[], numbers: string): Own {
-  const { publicKey, privateKey } = newKeyPair();
-  const cert = certify(keysOf(signerOf(trusted)), {
-    uri: CONTROL_URI,
-    publicKey,
-    purposes: ["client"],
-    lifetimeMs: CONTROL_LIFETIME_MS,
-  });
-  const credentials = { ca: pemOfAll(trusted), cert, key: pemOf(privateKey) };
-  return { credentials, numbers, madeAtMs: Date.now() };
-}
-
-function issue(
-  trusted: readonly CertificateAuthorityRow[],
-  host: {
-    readonly id: string;
-    readonly publicKey: KeyObject;
-    readonly trusts: readonly CertificateAuthorityRow[];
-  },
-): IssuedCertificate {
-  const signer = signerOf(trusted);
-  const certificate = certify(keysOf(signer), {
-    uri: hostUri(host.id),
-    publicKey: host.publicKey,
-    // Server towards control; client towards another host, to which it sends a VM.
-    purposes: ["server", "client"],
-    lifetimeMs: HOST_LIFETIME_MS,
-  });
-  return {
-    certificate: { host_id: host.id, certificate, authority: pemOfAll(host.trusts) },
-    certification: { certifiedBy: signer.number, trusts: numbersOf(host.trusts) },
-  };
-}
-
 function signerOf(trusted: readonly CertificateAuthorityRow[]): CertificateAuthorityRow {
   const [first] = trusted;
   if (first?.status !== "current") throw new Error("no authority signs");
   return first;
-}
-
-function keysOf({ certificate, private_key }: CertificateAuthorityRow) {
-  return {
-    privateKey: createPrivateKey(private_key),
-    publicKey: new X509Certificate(certificate).publicKey,
-  };
 }
 
 function pemOfAll(authorities: readonly CertificateAuthorityRow[]): string {

@@ -16,7 +16,8 @@ import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { operatorOrganization } from "../organizations/operator-organization.ts";
-import { newAuthority, numbersOf } from "./certificate-authority.ts";
+import { makeAuthorityRow } from "./authority-key.ts";
+import { numbersOf } from "./certificate-authority.ts";
 import {
   addCertificateAuthority,
   findCertificateAuthorities,
@@ -44,7 +45,11 @@ export async function rotateAuthority(
   await context.authority.current();
   await context.db.transaction().execute(async (transaction) => {
     const trusted = await findCertificateAuthorities(transaction, "update");
-    if (trusted.length === 1) await addCertificateAuthority(transaction, newAuthority("next"));
+    if (trusted.length === 1)
+      await addCertificateAuthority(
+        transaction,
+        await makeAuthorityRow(transaction, context.sealing, "next"),
+      );
     if (isLeft) await leaveOffline(transaction);
   });
   context.wake("host-certificates");

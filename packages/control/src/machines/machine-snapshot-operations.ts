@@ -37,6 +37,7 @@ export const machineSnapshotOperations = {
       "snapshot_damaged",
       "snapshot_incompatible",
       "snapshot_not_found",
+      "template_not_ready",
     ],
   },
   rollBackMachine: {

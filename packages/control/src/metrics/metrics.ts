@@ -76,6 +76,10 @@ export class Metrics {
   readonly cacheFreed = new Counter("skerry_build_cache_freed_bytes_total", {
     help: "What those took on the disks of hosts.",
   });
+  readonly storeFailures = new Counter("skerry_object_store_failures_total", {
+    help: "Layers that could not be put into the object store, got from there, or deleted there, by what was tried.",
+    labels: ["call"],
+  });
   readonly auditLost = new Counter("skerry_audit_events_unstored_total", {
     help: "Audit events that could not be stored and went to the log of control instead.",
   });
@@ -102,6 +106,7 @@ export class Metrics {
     this.auditLost.set(0);
     this.cacheEvictions.set(0);
     this.cacheFreed.set(0);
+    for (const call of ["store", "fetch", "delete"]) this.storeFailures.set(0, call);
     this.loopDelayMax.set(0);
     this.processStart.set(Date.now() / 1_000 - process.uptime());
   }
@@ -196,6 +201,19 @@ export class DatabaseMetrics {
   readonly organizationDisk = new Gauge("skerry_organization_vm_disk_reserved_bytes", {
     help: "Disk of what an organization has, also of machines that are stopped.",
     labels: ["organization"],
+  });
+
+  readonly cacheBytes = new Gauge("skerry_build_cache_bytes", {
+    help: "What the build cache takes on the disk of a host.",
+    labels: ["host"],
+  });
+  readonly storedLayers = new Gauge("skerry_stored_layers", {
+    help: "Layers of templates in the object store: those that are on their way there (`storing`), there (`ready`), and to be deleted (`deleting`).",
+    labels: ["status"],
+  });
+  readonly storedBytes = new Gauge("skerry_stored_layer_bytes", {
+    help: "What those take on the disk of a host.",
+    labels: ["status"],
   });
 
   readonly warmVms = new Gauge("skerry_host_warm_vms", {

@@ -15,15 +15,21 @@ import {
 } from "./move-store.ts";
 import { lockCapacity, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
-import { templatePlaces } from "./template-places.ts";
+import { templatePlaces, waitsForTemplate, type Bringing } from "./template-places.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
 
 export type Departure =
   | { readonly kind: "begun"; readonly move: MoveRow }
-  /** In words for the operator. */
-  | { readonly kind: "waits"; readonly waitsFor: string }
+  /** In words for the operator; `template` where that is brought to where it could go, or has failed to get there. */
+  | { readonly kind: "waits"; readonly waitsFor: string; readonly template?: AwaitedTemplate }
   /** It has ended, or another replica moves it. */
   | { readonly kind: "left" };
+
+export interface AwaitedTemplate {
+  readonly bringing: Bringing;
+  /** Hosts that have room and lack it. */
+  readonly lacking: readonly string[];
+}
 
 /** Takes room for it elsewhere, and says so in a row that any replica can carry on with. */
 export async function beginMove(
@@ -54,8 +60,10 @@ export async function beginMove(
     if (taken !== "full") return taken === undefined ? { kind: "left" } : { kind: "begun", move: taken };
   }
   const lacking = roomIn(fitting.filter((host) => !having.includes(host)));
-  if (lacking.length > 0)
-    return { kind: "waits", waitsFor: `${shown(vm)} cannot go on elsewhere yet: ${await bring(lacking)}` };
+  if (lacking.length > 0) {
+    const why = waitsForTemplate(await bring(lacking));
+    return { kind: "waits", waitsFor: `${shown(vm)} cannot go on elsewhere yet: ${why}` };
+  }
   return { kind: "waits", waitsFor: waitsFor(vm, { others, faults, fitting }) };
 }
 

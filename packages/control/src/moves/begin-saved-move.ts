@@ -4,11 +4,12 @@ import { randomBytes } from "node:crypto";
 import { kindOf } from "@skerry/contract/ids";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import { place, placeSaved } from "@skerry/contract/hosts/placement";
+import { awaitTemplate, notBrought, TEMPLATE_WAIT_MS } from "../capacity/await-template.ts";
 import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
-import { faultBetween, type Departure } from "./begin-move.ts";
+import { faultBetween, type AwaitedTemplate, type Departure } from "./begin-move.ts";
 import { compatibilitiesOf, recentFailures, type DrainingHost, type MoveRow } from "./move-store.ts";
-import { templatePlaces } from "./template-places.ts";
+import { templatePlaces, waitsForTemplate } from "./template-places.ts";
 import { insertSavedMove, type MovableSaved } from "./saved-move-store.ts";
 
 export interface SavedNeeds {
@@ -46,7 +47,10 @@ export async function beginSavedMove(
   }
   if (others.length === 0) return waits(saved, "no other host is online");
   const lacking = roomIn(fitting.filter((host) => !having.includes(host)));
-  if (lacking.length > 0) return waits(saved, await bring(lacking));
+  if (lacking.length > 0) {
+    const bringing = await bring(lacking);
+    return { ...waits(saved, waitsForTemplate(bringing)), template: { bringing, lacking } };
+  }
   return waits(saved, fault ?? `no other host is large enough for the size "${size.name}"`);
 }
 
@@ -62,11 +66,25 @@ interface Together {
   readonly count?: number;
 }
 
-/** Other hosts that have room for so many VMs that could run on this one, best first. */
-export async function hostsWithRoom(
+/** Other hosts that have room for so many VMs that could run on this one, best first. Where only hosts that lack their template have room, it is brought
+ *  to one of them and waited for. Throws `template_not_ready`. */
+export async function hostsWithRoom(context: Context, together: Together): Promise<readonly string[]> {
+  const endMs = performance.now() + TEMPLATE_WAIT_MS;
+  for (;;) {
+    const { found, template } = await lookForRoom(context, together);
+    if (template === undefined || !(await isBrought(context, template, endMs))) return found;
+  }
+}
+
+interface RoomElsewhere {
+  readonly found: readonly string[];
+  readonly template?: AwaitedTemplate;
+}
+
+async function lookForRoom(
   context: Context,
   { hostId, template, size, count = 1 }: Together,
-): Promise<readonly string[]> {
+): Promise<RoomElsewhere> {
   await context.hostCapacity.refreshNow();
   const others = context.hostCapacity.hosts.filter(({ id }) => id !== hostId);
   const runsOn = (await compatibilitiesOf(context.db, [hostId])).get(hostId) ?? {};
@@ -74,11 +92,22 @@ export async function hostsWithRoom(
   const all = { ...size, vcpus: size.vcpus * count, memory_mib: size.memory_mib * count };
   const { having, bring } = await templatePlaces(context, template, fitting);
   const found = withRoom(having, all, context.limits.vcpusPerCpu);
-  if (found.length > 0) return found;
-  // The next ones to be asked for find it there.
+  if (found.length > 0) return { found };
   const lacking = withRoom(fitting, all, context.limits.vcpusPerCpu);
-  if (lacking.length > 0) await bring(lacking);
-  return [];
+  return lacking.length === 0 ? { found } : { found, template: { bringing: await bring(lacking), lacking } };
+}
+
+/** Waits for it. True where it is worth to look again; false where it cannot be brought. Throws `template_not_ready`. */
+export async function isBrought(
+  context: Context,
+  { bringing, lacking }: AwaitedTemplate,
+  endMs: number,
+): Promise<boolean> {
+  if (bringing.kind === "unreachable") return false;
+  const { id } = bringing;
+  if (bringing.kind === "failed") throw notBrought(id, bringing.reason);
+  await awaitTemplate(context, { id, name: id, hostId: bringing.hostId, lacking }, endMs);
+  return true;
 }
 
 function withRoom(hosts: readonly HostLoad[], room: Size, vcpusPerCpu: number): readonly string[] {
@@ -106,7 +135,7 @@ async function fittingHosts(
   };
 }
 
-function waits({ id }: MovableSaved, why: string): Departure {
+function waits({ id }: MovableSaved, why: string): Departure & { readonly kind: "waits" } {
   const what = kindOf(id) === "snapshot" ? "the snapshot" : "the paused sandbox";
   return { kind: "waits", waitsFor: `${what} ${id} has nowhere to go: ${why}` };
 }

@@ -5,10 +5,11 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Size } from "@skerry/contract/sizes";
+import { TEMPLATE_WAIT_MS } from "../capacity/await-template.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
-import { beginSavedMove } from "./begin-saved-move.ts";
+import { beginSavedMove, isBrought } from "./begin-saved-move.ts";
 import type { MoveRow } from "./move-store.ts";
 import {
   countOthersLeaving,
@@ -29,13 +30,18 @@ interface Carried extends MovableSaved {
   readonly org_id: string;
 }
 
-/** To a host that has this much room. False where there is none that could run it, or where it did not get there. Throws `no_capacity` where as many
- *  are on their way as may be. */
+/** To a host that has this much room, and gets its template first where it lacks that. False where there is none that could run it, or where it did not
+ *  get there. Throws `no_capacity` where as many are on their way as may be, and `template_not_ready`. */
 export async function carrySnapshot(context: Context, snapshot: Carried, room: Size): Promise<boolean> {
   const insert = (toHostId: string, ticket: string) => insertCarry(context, snapshot, { toHostId, ticket });
-  const begun = await beginSavedMove(context, snapshot, { compatibility: {}, room, insert });
-  // What is on its way already may find room where it is going.
-  return begun.kind === "waits" ? false : hasLeft(context, snapshot);
+  const endMs = performance.now() + TEMPLATE_WAIT_MS;
+  for (;;) {
+    const begun = await beginSavedMove(context, snapshot, { compatibility: {}, room, insert });
+    // What is on its way already may find room where it is going.
+    if (begun.kind !== "waits") return hasLeft(context, snapshot);
+    const { template } = begun;
+    if (template === undefined || !(await isBrought(context, template, endMs))) return false;
+  }
 }
 
 /** To this host. Throws `host_unavailable` where it does not get there, and `no_capacity` where as many are on their way as may be. */

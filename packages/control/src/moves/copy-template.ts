@@ -1,5 +1,5 @@
-// One template on its way to a host that lacks it: the host is told of it and says which layers it misses, another host sends those, and what is to be
-// made of it at once is frozen. Every step can be taken again, by the replica that comes after one that died. Only then do `template_hosts` name the host;
+// One template on its way to a host that lacks it: the host is told of it and says which layers it misses, the object store or another host gives it
+// those, and what is to be made of it at once is frozen. Every step can be taken again, by the replica that comes after one that died. Only then do `template_hosts` name the host;
 // whatever ends it before has the host remove what it got.
 
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
@@ -9,7 +9,7 @@ import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
-import { peerAddress } from "../hosts/peer-address.ts";
+import { layerSources } from "./layer-sources.ts";
 import {
   dropCopy,
   failCopy,
@@ -18,7 +18,6 @@ import {
   hostsOfTemplate,
   postponeCopy,
   readyTemplate,
-  sendersOf,
   type CopyRow,
   type OwnTemplateRow,
 } from "../templates/template-copies.ts";
@@ -38,6 +37,10 @@ const final: ReadonlySet<ErrorCode> = new Set([
   "vm_user_not_found",
 ]);
 
+function isFinal(error: unknown): boolean {
+  return !(error instanceof SkerryError) || final.has(error.code);
+}
+
 /** Resolves when the template is there, or nothing of it is. Rejects where it can only be carried on later. */
 export async function copyTemplate(context: Context, copy: CopyRow, stop: AbortSignal): Promise<void> {
   const address = await hostAddress(context.db, copy.host_id);
@@ -49,13 +52,12 @@ export async function copyTemplate(context: Context, copy: CopyRow, stop: AbortS
     await bring(context, { copy, template, target, stop });
   } catch (error) {
     if (stop.aborted || error instanceof LeaseLostError || isDatabaseOutage(error)) throw error;
-    const isFinal = !(error instanceof SkerryError) || final.has(error.code);
     const reason = error instanceof SkerryError ? error.message : "internal error";
     context.log.warn(
       { err: error, template_id: copy.template_id, host_id: copy.host_id },
       "a template did not get to another host",
     );
-    if (!isFinal && copy.attempts < ATTEMPTS_MAX) return postponeCopy(context.db, copy, reason);
+    if (!isFinal(error) && copy.attempts < ATTEMPTS_MAX) return postponeCopy(context.db, copy, reason);
     return takeBack(context, { copy, target, stop }, reason);
   }
   const isWanted = await context.db.transaction().execute((transaction) => finishCopy(transaction, copy));
@@ -91,14 +93,27 @@ interface Bringing {
 
 async function bring(context: Context, bringing: Bringing): Promise<void> {
   const { copy, target, stop } = bringing;
-  const missing = await put(bringing);
-  if (missing.length > 0) {
-    await send(context, bringing, missing);
-    if ((await put(bringing)).length > 0)
-      throw new SkerryError("layer_missing", "Layers that were sent have not come.");
+  let missing = await put(bringing);
+  let error: unknown;
+  for (const source of layerSources) {
+    if (missing.length === 0) break;
+    try {
+      await source(context, { ...bringing, digests: missing.map(({ digest }) => digest) }, stop);
+    } catch (cause) {
+      if (stop.aborted || isFinal(cause)) throw cause;
+      context.log.warn(
+        { err: cause, template_id: copy.template_id },
+        "a source of layers did not have all of them",
+      );
+      error = cause;
+    }
+    missing = await put(bringing);
   }
+  if (missing.length > 0) throw error ?? notInReach;
   for (const size of copy.sizes) await target.templates.freeze(copy.template_id, size, stop);
 }
+
+const notInReach = new SkerryError("host_unavailable", "No host that has the template is in reach.");
 
 async function put({ copy, template, target, stop }: Bringing): Promise<readonly DiskLayer[]> {
   const { image, config } = template;
@@ -108,37 +123,4 @@ async function put({ copy, template, target, stop }: Bringing): Promise<readonly
     stop,
   );
   return missing;
-}
-
-/** By the first host that can. */
-async function send(
-  context: Context,
-  { copy, stop }: Bringing,
-  missing: readonly DiskLayer[],
-): Promise<void> {
-  const { template_id: template, host_id: hostId, ticket } = copy;
-  const layers = missing.map(({ digest }) => digest);
-  let error: unknown = new SkerryError("host_unavailable", "No host that has the template is in reach.");
-  for (const from of await sendersOf(context.db, template)) {
-    const [sender, address] = await Promise.all([
-      hostAddress(context.db, from),
-      peerAddress(context.db, from, hostId),
-    ]);
-    if (sender === undefined) continue;
-    if (address === undefined) {
-      error = new SkerryError(
-        "host_unreachable",
-        "The hosts cannot reach each other; `SKERRY_HOST_LISTEN` lets the host beside control be reached.",
-      );
-      continue;
-    }
-    try {
-      await context.hosts.client(sender).templates.send({ template, address, ticket, layers }, stop);
-      return;
-    } catch (cause) {
-      if (stop.aborted) throw cause;
-      error = cause;
-    }
-  }
-  throw error;
 }

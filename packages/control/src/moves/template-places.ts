@@ -4,13 +4,31 @@
 import { isId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
 import { hostsOfTemplate } from "../templates/own-templates.ts";
-import { chooseTarget, copiesOf, orderCopy, sendersOf } from "../templates/template-copies.ts";
+import {
+  canBeBrought,
+  chooseTarget,
+  copiesOf,
+  orderCopy,
+  readyTemplate,
+} from "../templates/template-copies.ts";
 
 export interface TemplatePlaces<Host> {
   /** Of the hosts that were asked about, those that have it. */
   readonly having: readonly Host[];
-  /** Has it brought to one of these hosts, of which none has it, the best first. Resolves with what has to be waited for, in words for the operator. */
-  readonly bring: (hostIds: readonly string[]) => Promise<string>;
+  /** Has it brought to one of these hosts, of which none has it, the best first. */
+  readonly bring: (hostIds: readonly string[]) => Promise<Bringing>;
+}
+
+export type Bringing =
+  | { readonly kind: "coming"; readonly id: string; readonly hostId: string }
+  /** Other than `coming`, `why` is in words for the operator; `reason` is what the last attempt met. */
+  | { readonly kind: "failed"; readonly id: string; readonly reason: string; readonly why: string }
+  | { readonly kind: "unreachable"; readonly why: string };
+
+/** What has to be waited for, in words for the operator. */
+export function waitsForTemplate(bringing: Bringing): string {
+  if (bringing.kind !== "coming") return bringing.why;
+  return `its template ${bringing.id} is on its way to another host`;
 }
 
 /** `template` is as rows of VMs have it: of a built-in one it is the name. */
@@ -19,7 +37,8 @@ export async function templatePlaces<Host extends { readonly id: string }>(
   template: string,
   hosts: readonly Host[],
 ): Promise<TemplatePlaces<Host>> {
-  if (!isId("template", template)) return { having: hosts, bring: async () => "no host" };
+  if (!isId("template", template))
+    return { having: hosts, bring: async () => ({ kind: "unreachable", why: "no host" }) };
   const places = await hostsOfTemplate(context.db, template);
   return {
     having: hosts.filter(({ id }) => places.has(id)),
@@ -27,18 +46,19 @@ export async function templatePlaces<Host extends { readonly id: string }>(
   };
 }
 
-async function bring(context: Context, templateId: string, hostIds: readonly string[]): Promise<string> {
-  const [senders, copies] = await Promise.all([
-    sendersOf(context.db, templateId),
-    copiesOf(context.db, templateId),
-  ]);
-  if (senders.length === 0) return `no host in reach has its template ${templateId}`;
+async function bring(context: Context, id: string, hostIds: readonly string[]): Promise<Bringing> {
+  const template = await readyTemplate(context.db, id);
+  if (template === undefined || !(await canBeBrought(context, template)))
+    return { kind: "unreachable", why: `no host in reach has its template ${id}` };
+  const copies = await copiesOf(context.db, id);
   const target = chooseTarget(hostIds, copies);
-  if (target === undefined)
-    return `its template ${templateId} could not be copied: ${copies[0]?.reason ?? "for no known reason"}`;
+  if (target === undefined) {
+    const reason = copies[0]?.reason ?? "for no known reason";
+    return { kind: "failed", id, reason, why: `its template ${id} could not be copied: ${reason}` };
+  }
   if (!target.isUnderWay) {
-    await orderCopy(context.db, { templateId, hostId: target.hostId, sizes: [] });
+    await orderCopy(context.db, { templateId: id, hostId: target.hostId, sizes: [] });
     context.wake("template-spreader");
   }
-  return `its template ${templateId} is on its way to another host`;
+  return { kind: "coming", id, hostId: target.hostId };
 }

@@ -35,14 +35,17 @@ export function templateSpreader(context: Context, everyMs: number): BackgroundS
       const hand = new CopyHand(context, stop);
       await sweepFailedCopies(context.db);
       let ordered: number;
+      let ended: number;
       try {
         do {
+          ended = hand.results.length;
           ordered = await orderLeaving(context);
           for (const copy of await dueCopies(context.db, hand.keys, AT_ONCE - hand.keys.length))
             if (hand.hasRoomFor(copy.org_id)) hand.take(copy);
           await hand.wait(LOOK_MS);
           hand.halt(await unwantedCopies(context.db));
-        } while (hand.keys.length > 0 && !stop.aborted);
+          // Those that have just ended, be it all at once, have left their places to others.
+        } while ((hand.keys.length > 0 || hand.results.length > ended) && !stop.aborted);
       } finally {
         await hand.empty();
       }

@@ -102,6 +102,21 @@ export async function waitingWork(db: Queries): Promise<Waiting> {
   return rows[0] ?? { expire: 0, egress: 0, restart: 0 };
 }
 
+export interface StoredLayers {
+  readonly status: "storing" | "ready" | "deleting";
+  readonly layers: number;
+  readonly bytes: number;
+}
+
+/** What the object store has, and what it is to have and to lose. */
+export async function storedLayers(db: Queries): Promise<StoredLayers[]> {
+  const { rows } = await sql<StoredLayers>`
+    select status, count(*)::integer as layers, sum(bytes)::float8 as bytes from stored_layers group by status`.execute(
+    db,
+  );
+  return rows;
+}
+
 interface Waiting {
   readonly expire: number;
   readonly egress: number;

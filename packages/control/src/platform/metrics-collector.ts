@@ -2,6 +2,7 @@
 // scrape, and left out where the database does not answer: a scrape must say so and not hang.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { cachedByHost } from "../builds/cache.ts";
 import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/metrics.ts";
@@ -11,6 +12,7 @@ import {
   vmLoads,
   waitingWork,
   organizationLoads,
+  storedLayers,
   type HostFigures,
   type OrganizationLoad,
   type VmLoad,
@@ -59,12 +61,20 @@ export class MetricsCollector {
       const loads = await vmLoads(db);
       const hosts = await hostFigures(db);
       const waiting = await waitingWork(db);
+      const cached = await cachedByHost(db);
+      const stored = await storedLayers(db);
       const organizations = await this.#organizationLoads();
       this.#forget();
       this.#database.up.set(1);
       this.#showVms(loads);
       this.#showHosts(hosts, loads);
       this.#showOrganizations(organizations);
+      for (const { name, bytes } of cached) this.#database.cacheBytes.set(bytes, name);
+      for (const status of ["storing", "ready", "deleting"] as const) {
+        const found = stored.find((one) => one.status === status);
+        this.#database.storedLayers.set(found?.layers ?? 0, status);
+        this.#database.storedBytes.set(found?.bytes ?? 0, status);
+      }
       for (const [queue, depth] of Object.entries(waiting)) this.#database.queueDepth.set(depth, queue);
     } catch (error) {
       this.#forget();

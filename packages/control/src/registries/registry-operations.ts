@@ -39,7 +39,7 @@ export const registryOperations = {
     tag: "templates",
     summary: "Set credentials of a registry",
     description:
-      "Builds of the organization pull images of this registry with them from now on. They are kept sealed, and reach a build's microVM only while a step pulls.",
+      "Builds of the organization pull images of this registry, and push templates to it, with them from now on. They are kept sealed, and reach a build's microVM only while a step pulls or pushes.",
     params,
     body: RegistryCredentialRequest,
     answers: { 200: RegistryCredential },

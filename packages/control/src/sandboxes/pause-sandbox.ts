@@ -14,13 +14,19 @@ import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 import { goOnInUse, goOnUnpaused } from "./pause-store.ts";
 
-/** Resolves when it is paused; at once where it is already. `ephemeralToo`: one that is destroyed when its time is over, and not paused, may be paused
- *  before. */
+interface PauseParams {
+  /** One that is destroyed when its time is over, and not paused, may be paused before. */
+  readonly ephemeralToo?: boolean;
+  /** It keeps its disk alone, and boots from it when it is resumed. */
+  readonly withoutMemory?: boolean;
+}
+
+/** Resolves when it is paused; at once where it is already. */
 export function pauseSandbox(
   context: Context,
   caller: Caller,
   id: string,
-  { ephemeralToo = false }: { readonly ephemeralToo?: boolean } = {},
+  { ephemeralToo = false, withoutMemory = false }: PauseParams = {},
 ): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
@@ -30,6 +36,7 @@ export function pauseSandbox(
       if (row.mode === "ephemeral" && !ephemeralToo) throw notPersistent();
       const pausing = await transitionSandbox(context.db, row, "pausing", {
         next: { kind: "paused", reason: "by request" },
+        withoutMemory,
       });
       return pausing && finishPausing(context, pausing);
     },
@@ -41,7 +48,7 @@ export function pauseSandbox(
   );
 }
 
-type Pausing = Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id">;
+type Pausing = Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id" | "reboots">;
 
 /** Has the host pause what the row says, as `pausing`, and says so in the row. Where the host refuses, the sandbox goes on; where it is not known what the
  *  host has done, the row stays for VM cleanup. Undefined where another writer was first, or where it is paused only if nothing uses it, and something does. */
@@ -54,7 +61,7 @@ export async function finishPausing(
   using _claim = keepClaim(context, () => extendClaim(context.db, row));
   try {
     const client = await clientOf(context, row);
-    await client.snapshots.pause(row, options);
+    await client.snapshots.pause(row, { ...options, sync: row.reboots });
   } catch (error) {
     if (error instanceof SkerryError && error.code === "vm_in_use") {
       await goOnInUse(context.db, row);

@@ -55,10 +55,12 @@ export async function pausedWhenIdle(db: Database): Promise<PausedWhenIdle[]> {
   return rows;
 }
 
-/** Moves up to `limit` persistent sandboxes past their expiry to `pausing`, under a claim, and returns them. */
+/** Moves up to `limit` persistent sandboxes past their expiry to `pausing`, under a claim, and returns them. One that could not be paused before is paused
+ *  with its memory: otherwise a guest that never writes its disk out would run for ever. */
 export async function pauseExpired(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`
-    update sandboxes set status = 'pausing', version = version + 1, claimed_until = ${claimedAnew}, reason = null,
+    update sandboxes set status = 'pausing', version = version + 1, claimed_until = ${claimedAnew}, reason = null, 
+      reboots = not keeps_memory and attempts = 0,
       next_event = ${JSON.stringify({ kind: "paused", reason: "its timeout was over" } satisfies NextEvent)}
     where id in (
       select id from sandboxes

@@ -74,7 +74,10 @@ async function resume(
   const client = context.hosts.client(address);
   try {
     const spec = await vmSpecOf(context.db, { ...resuming, ...life });
-    await client.startVm(row.id, { ...spec, from: { kind: "paused" } });
+    await client.startVm(row.id, {
+      ...spec,
+      from: { kind: "paused", ...(resuming.reboots && { reboot: true }) },
+    });
   } catch (error) {
     throw await putBack(context, resuming, error);
   }

@@ -10,7 +10,10 @@ import { EXPIRED_REASON, type SandboxRow } from "./sandbox-store.ts";
 type Row = Selectable<Tables["sandboxes"]>;
 
 /** A sandbox as its host's list of VMs is compared with it. */
-export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "execution_id" | "host_id"> {
+export interface SandboxFact extends Pick<
+  Row,
+  "id" | "status" | "version" | "execution_id" | "host_id" | "reboots"
+> {
   /** A replica is creating, pausing or resuming it at this moment. */
   readonly claimed: boolean;
   /** The host has not confirmed the stored egress policy. */
@@ -30,7 +33,7 @@ const isLost = sql<boolean>`(
 )`;
 
 const FACTS = sql`
-  id, status, version, execution_id, host_id,
+  id, status, version, execution_id, host_id, reboots,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting,
   ${isLost} as lost, paused_at is not null as was_paused,

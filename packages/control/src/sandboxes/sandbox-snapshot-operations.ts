@@ -27,7 +27,7 @@ export const sandboxSnapshotOperations = {
     answers: { 201: SandboxForks },
     access: { scope: "sandboxes:write", role: "member", rate: "expensive" },
     audit: { action: "sandbox.fork", resource: "sandbox" },
-    errors: [...inVmErrors(sandboxVms), "not_snapshotable", "snapshot_not_found"],
+    errors: [...inVmErrors(sandboxVms), "not_snapshotable", "snapshot_not_found", "template_not_ready"],
   },
   rollBackSandbox: {
     surface: "v1",

@@ -15,6 +15,7 @@ import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { erasedEnv } from "../vms/env.ts";
+import type { PortOptions } from "../db/tables/sandbox-tables.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -66,6 +67,9 @@ const columns = [
   "forked_by",
   "pause_after_idle_ms",
   "auto_resume",
+  "keeps_memory",
+  "reboots",
+  "port_options",
   "next_event",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
@@ -130,13 +134,13 @@ const batches = new BatchLoader<FoundSandbox>(async (db, keys) => {
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
 });
 
-/** Newest first. Ids sort by time, so a page never shifts when sandboxes are added. */
+/** Newest first unless the filter says otherwise. Ids sort by time, so a page never shifts when sandboxes are added. */
 export function listSandboxes(db: Database, filter: VmFilter<SandboxStatus>): Promise<SandboxRow[]> {
   return db
     .selectFrom("sandboxes")
     .selectAll()
     .where(passes(filter))
-    .orderBy("id", "desc")
+    .orderBy("id", filter.order ?? "desc")
     .limit(filter.limit)
     .execute();
 }
@@ -157,6 +161,7 @@ export async function transitionSandbox(
     executionId,
     snapshotId,
     next,
+    withoutMemory = false,
   }: {
     readonly reason?: string | null;
     readonly event?: NewAuditEvent | undefined;
@@ -168,6 +173,8 @@ export async function transitionSandbox(
     readonly snapshotId?: string;
     /** What the end of the transition that begins is told as, or the end of this one where it fails. */
     readonly next?: NextEvent;
+    /** Of a pause: it keeps the disk alone. */
+    readonly withoutMemory?: boolean;
   } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canSandboxTransition(seen.status, to))
@@ -183,7 +190,7 @@ export async function transitionSandbox(
       -- What was tried in vain in the old status says nothing about the new one.
       attempts = 0,
       retry_at = now()
-      ${factsOf[to]?.({ egressVersion, executionId, snapshotId }) ?? sql``}
+      ${factsOf[to]?.({ egressVersion, executionId, snapshotId, withoutMemory }) ?? sql``}
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
       ${to === "pausing" || to === "resuming" ? sql`and ${staysHere}` : sql``}
     returning ${columnsOf("sandboxes")}`;
@@ -207,6 +214,7 @@ interface Life {
   readonly egressVersion: number;
   readonly executionId: string | undefined;
   readonly snapshotId: string | undefined;
+  readonly withoutMemory: boolean;
 }
 
 const factsOf: { readonly [Status in SandboxStatus]?: (life: Life) => RawBuilder<unknown> } = {
@@ -217,8 +225,10 @@ const factsOf: { readonly [Status in SandboxStatus]?: (life: Life) => RawBuilder
             , execution_id = coalesce(${executionId ?? null}, execution_id)
             , snapshot_id = coalesce(${snapshotId ?? null}, snapshot_id)
             , paused_at = null
+            , reboots = false
             , egress_applied = ${egressVersion}::integer
             , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,
+  pausing: ({ withoutMemory }) => sql`, reboots = ${withoutMemory}::boolean`,
   // One that could not be resumed has been paused all the time.
   paused: () => sql`, paused_at = coalesce(paused_at, now())`,
   destroying: () => sql`, env = ${erasedEnv}`,
@@ -255,4 +265,15 @@ export async function keepSandboxAlive(
       and (expires_at > now() or ${isClaimed()} or mode = 'persistent' and status = 'running')
     returning *`.execute(db);
   return rows[0];
+}
+
+/** What its creation has no words for: what E2B's clients ask of a sandbox beside what ours do. */
+export async function setSandboxOptions(
+  db: Queries,
+  { orgId, id }: { readonly orgId: string; readonly id: string },
+  { keepsMemory, ports }: { readonly keepsMemory: boolean; readonly ports: PortOptions },
+): Promise<void> {
+  await sql`
+    update sandboxes set keeps_memory = ${keepsMemory}, port_options = ${JSON.stringify(ports)}::jsonb
+    where id = ${id} and org_id = ${orgId}`.execute(db);
 }

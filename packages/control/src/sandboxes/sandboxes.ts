@@ -27,6 +27,8 @@ import { readVmPage, type CountedPage, type VmListParams } from "../vms/vm-lists
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
+export { setSandboxOptions } from "./sandbox-store.ts";
+
 export async function listSandboxesOf(
   context: Context,
   caller: Caller,

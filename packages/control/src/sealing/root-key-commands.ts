@@ -75,3 +75,8 @@ export async function retireRootKeys(
     return { retired, needed: await rootKeyIds(transaction) };
   });
 }
+
+/** Ids of those that the file needs; none where nothing was ever sealed. */
+export function neededRootKeys(db: Database): Promise<readonly string[]> {
+  return rootKeyIds(db);
+}

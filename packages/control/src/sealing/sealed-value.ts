@@ -7,7 +7,7 @@ import type { RootKey } from "@skerry/contract/sealing/root-key-file";
 
 /** What a value is for. The same value opens for nothing else. */
 export interface SealedFor {
-  /** An organization's id. */
+  /** An organization's id, or "cluster". */
   readonly owner: string;
   /** The kind of thing, such as `registry-credential`. */
   readonly scope: string;

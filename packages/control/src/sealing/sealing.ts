@@ -31,6 +31,11 @@ export class Sealing {
     this.#file = file;
   }
 
+  /** Whether one is set; it may be missing all the same. */
+  get hasFile(): boolean {
+    return this.#file !== undefined;
+  }
+
   /** Throws `secrets_unavailable`. `queries`: the transaction that stores it. */
   async seal(queries: Queries, about: SealedFor, value: string): Promise<Buffer> {
     const keys = await this.rootKeys();

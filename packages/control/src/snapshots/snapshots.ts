@@ -21,6 +21,7 @@ import {
   type SnapshotRow,
 } from "./snapshot-store.ts";
 
+export { takeSnapshotName } from "./snapshot-store.ts";
 export type { SnapshotRow } from "./snapshot-store.ts";
 
 export async function listSnapshotsOf(

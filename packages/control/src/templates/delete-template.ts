@@ -36,6 +36,8 @@ export async function deleteTemplates(
   });
   // Of copies that are on their way.
   context.wake("template-spreader");
+  // Of what is in the object store.
+  context.wake("layer-storer");
   for (const only of ids)
     await removeDeletedTemplates(context, { only }).catch((error: unknown) => {
       context.log.warn({ err: error }, "a host did not confirm the end of a template");

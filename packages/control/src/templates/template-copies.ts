@@ -2,7 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import type { Queries } from "../db/database.ts";
-import { insertCopy, type CopyState } from "./template-copy-store.ts";
+import type { Context } from "../context.ts";
+import { isStored } from "../object-store/stored-layers.ts";
+import type { OwnTemplateRow } from "./own-template-store.ts";
+import { insertCopy, sendersOf, type CopyState } from "./template-copy-store.ts";
 
 export {
   copiesOf,
@@ -26,6 +29,15 @@ export {
   readyTemplate,
   type OwnTemplateRow,
 } from "./own-template-store.ts";
+
+/** Whether a host that lacks it could get it: from another one, or from the object store. */
+export async function canBeBrought(
+  context: Pick<Context, "db" | "objectStore">,
+  { id, org_id: orgId, image }: Pick<OwnTemplateRow, "id" | "org_id" | "image">,
+): Promise<boolean> {
+  if ((await sendersOf(context.db, id)).length > 0) return true;
+  return isStored(context, { orgId, digests: image.layers.map(({ digest }) => digest) });
+}
 
 export interface CopyOrder {
   readonly templateId: string;

@@ -19,13 +19,16 @@ export interface VmFilter<Status extends string> extends VmTraits {
   readonly status?: Status;
   /** Only those with one of them; beside `status` both hold. */
   readonly statuses?: readonly Status[];
-  /** Only what is older than this id. */
+  /** By age; default: the newest first. */
+  readonly order?: "asc" | "desc";
+  /** Only what comes behind this id. */
   readonly before?: string;
   readonly limit: number;
 }
 
 export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder<SqlBool> {
-  const { orgId, status, statuses, template, host, q, createdAfter, notBefore, metadata, before } = filter;
+  const { orgId, status, statuses, template, host, q, createdAfter, notBefore, metadata, before, order } =
+    filter;
   const conditions = [sql`org_id = ${orgId}`];
   if (status !== undefined) conditions.push(sql`status = ${status}`);
   if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
@@ -34,7 +37,7 @@ export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder
   if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
   if (createdAfter !== undefined) conditions.push(sql`created_at > ${createdAfter}`);
   if (notBefore !== undefined) conditions.push(sql`id >= ${notBefore}`);
-  if (before !== undefined) conditions.push(sql`id < ${before}`);
+  if (before !== undefined) conditions.push(order === "asc" ? sql`id > ${before}` : sql`id < ${before}`);
   if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;
 }

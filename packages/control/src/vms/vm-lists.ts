@@ -21,6 +21,8 @@ export interface VmListParams<Status extends string> extends PageParams {
   readonly created_after?: string;
   readonly alive?: boolean;
   readonly counts?: boolean;
+  /** By age; default: the newest first. */
+  readonly order?: "asc" | "desc";
   readonly metadata: Readonly<Record<string, string>>;
 }
 

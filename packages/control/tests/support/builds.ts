@@ -45,3 +45,25 @@ export async function lastedFor({ db }: World, seconds: number): Promise<void> {
   await sql`update builds set started_at = ${began} where finished_at is not null`.execute(db);
   await sql`update build_steps set started_at = ${began} where finished_at is not null`.execute(db);
 }
+
+/** Has nothing of builds and VMs left for the next test, and the fake host answer well. */
+export async function forgetBuildsAndVms({ db, host }: World): Promise<void> {
+  host.failures.clear();
+  host.beforeStart = async () => undefined;
+  host.beforeDestroy = async () => undefined;
+  host.templates.failures.clear();
+  host.templates.before = async () => undefined;
+  host.templates.kept.clear();
+  for (const table of ["sandboxes", "machines", "builds"])
+    await sql`delete from ${sql.table(table)}`.execute(db);
+  host.vms.clear();
+}
+
+/** What the rows of builds and VMs hold of the fake host. */
+export async function heldMemoryMib({ db }: World): Promise<number> {
+  const { rows } = await sql<{ held: number }>`
+    select coalesce(sum(memory_mib), 0)::integer as held from room_entries where account like 'hst_%'`.execute(
+    db,
+  );
+  return rows[0]?.held ?? 0;
+}

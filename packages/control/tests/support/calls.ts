@@ -77,6 +77,8 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getTemplate: async () => call("GET", "/v1/templates/base"),
   createTemplate: async () =>
     call("POST", "/v1/templates", { name: "web", size: "shared-cpu-1x", steps: [{ run: "make" }] }),
+  pushTemplate: async (world) =>
+    call("POST", `/v1/templates/${(await builtTemplate(world)).template_id}/push`, { image: "a.b/c" }),
   deleteTemplate: async (world) =>
     call("DELETE", `/v1/templates/${(await builtTemplate(world)).template_id}`),
   tagTemplate: async (world) => {

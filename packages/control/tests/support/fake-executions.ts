@@ -141,6 +141,9 @@ export class FakeExecutions {
     return last;
   }
 
+  /** What a step of a build does that has an image. Undefined: what every other command does. */
+  imageStep: ((execution: FakeExecution) => void) | undefined;
+
   /** `started` is told of each command. */
   async serve(
     request: IncomingMessage,
@@ -185,6 +188,8 @@ export class FakeExecutions {
     this.all.set(id, execution);
     if (command.command === "garbage") return void response.writeHead(200).end(Buffer.from([0xff, 1, 2, 3]));
     if (this.loginShell !== undefined && command.command.includes("bash -l")) this.loginShell(execution);
+    else if (this.imageStep !== undefined && command.env["STEP_IMAGE"] !== undefined)
+      this.imageStep(execution);
     else play(execution);
     if (!command.follow) return sendJson(response, 200, execution.state);
     await execution.follow(0, response);

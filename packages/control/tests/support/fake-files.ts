@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ChangeEntry } from "@skerry/contract/host-api/files";
+import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import type { FileInfo } from "@skerry/contract/vms/files";
 import { sendAll } from "./fake-commands.ts";
 import { readBody, sendJson } from "./fake-http.ts";
@@ -15,6 +16,7 @@ export interface StoredFile {
   readonly size: number;
   readonly sha256: string;
   readonly mode: number;
+  readonly attributes?: FileAttributes;
   /** Kept only where it is small. */
   readonly content: Buffer;
 }
@@ -43,7 +45,7 @@ export async function serveFiles(
   const path = url.searchParams.get("path") ?? "";
   switch (method) {
     case "PUT file":
-      return storeFile(files, path, { request, response, mode: Number(url.searchParams.get("mode")) });
+      return storeFile(files, path, { request, response, url });
     case "GET file":
       return sendFile(files, path, response);
     case "GET archive":
@@ -105,11 +107,12 @@ async function storeArchive(
 
 function infoOf(files: ReadonlyMap<string, StoredFile>, path: string): FileInfo {
   const directory = files.get(`${path}/`);
-  const { size, mode } = directory ?? found(files, path);
+  const { size, mode, attributes } = directory ?? found(files, path);
   return {
     ...{ path, name: basename(path), size, modified: entry.modified, owner: "root", group: "root" },
     type: directory === undefined ? "file" : "directory",
     mode: mode.toString(8).padStart(4, "0"),
+    ...(attributes !== undefined && { attributes }),
   };
 }
 
@@ -137,7 +140,7 @@ function remove(files: Map<string, StoredFile>, path: string, recursive: boolean
 async function storeFile(
   files: Map<string, StoredFile>,
   path: string,
-  { request, response, mode }: { request: IncomingMessage; response: ServerResponse; mode: number },
+  { request, response, url }: Pick<FileCall, "request" | "response" | "url">,
 ): Promise<void> {
   const hash = createHash("sha256");
   const kept: Buffer[] = [];
@@ -148,7 +151,12 @@ async function storeFile(
     size += chunk.length;
     if (size <= KEPT_BYTES) kept.push(chunk);
   }
-  files.set(path, { size, mode, sha256: hash.digest("hex"), content: Buffer.concat(kept) });
+  const attributes = url.searchParams.get("attributes");
+  files.set(path, {
+    ...{ size, mode: Number(url.searchParams.get("mode")), sha256: hash.digest("hex") },
+    ...{ content: Buffer.concat(kept) },
+    ...(attributes !== null && { attributes: JSON.parse(attributes) as FileAttributes }),
+  });
   sendJson(response, 200, { path, size });
 }
 

@@ -20,6 +20,10 @@ export class FakePauses {
   readonly failures = new Map<PauseStep, SkerryError>();
   /** Since when nothing uses a VM, in milliseconds. Undefined: as a host of an earlier version, which does not tell. */
   unusedMs: Map<string, number> | undefined = new Map();
+  /** No guest writes its disk out. */
+  refusesSync = false;
+  /** Of each VM that was paused, whether its guest wrote its disk out first. */
+  readonly synced = new Map<string, boolean>();
   readonly #vms: () => Known;
 
   constructor(vms: () => Known) {
@@ -44,8 +48,9 @@ export class FakePauses {
   }
 
   async #pause(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { execution_id, unused_ms = 0 } = await readBody<PauseVm>(request);
+    const { execution_id, unused_ms = 0, sync = false } = await readBody<PauseVm>(request);
     await this.#fail("pause", id);
+    if (sync && this.refusesSync) throw new SkerryError("guest_failed", "It did not write its disk out.");
     if (unused_ms > (this.unusedMs?.get(id) ?? 0)) throw new SkerryError("vm_in_use", "It is in use.");
     const vm = this.#vms().get(id);
     if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
@@ -54,6 +59,7 @@ export class FakePauses {
       throw new SkerryError("vm_not_running", "the VM has ended");
     const { spec, ...shown } = { ...vm, status: "paused" as const };
     this.#vms().set(id, { ...shown, spec });
+    this.synced.set(id, sync);
     await this.after("pause", id);
     sendJson(response, 200, shown);
   }

@@ -9,12 +9,16 @@ import type {
   SendLayers,
   TemplateImage,
 } from "@skerry/contract/host-api/templates";
+import type { FetchLayer, StoredPieces, StoreLayer } from "@skerry/contract/host-api/stored-layers";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { readBody, sendJson } from "./fake-http.ts";
 
 type Known = Map<string, Vm & { readonly spec: VmSpec }>;
-type Call = "seal" | "put" | "list" | "freeze" | "delete" | "send";
+type Call = "seal" | "put" | "list" | "freeze" | "delete" | "send" | "store" | "fetch";
+
+/** Objects of each layer in an object store. */
+const PIECES = 3;
 
 /** By address: a host sends to another one itself. */
 const fakes = new Map<string, FakeTemplates>();
@@ -31,6 +35,8 @@ export class FakeTemplates {
   readonly failures = new Map<Call, SkerryError>();
   /** Runs before the host answers. */
   before: (call: Call) => Promise<void> = async () => undefined;
+  /** What the host says that it has put into the object store. */
+  told = (stored: StoredPieces): unknown => stored;
   readonly #vms: () => Known;
 
   constructor(vms: () => Known) {
@@ -49,9 +55,15 @@ export class FakeTemplates {
   /** Undefined: the call is not of a template. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
     const [, room, id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
-    if (room === "layers" && id === "send") return this.#send(request, response);
+    if (room === "layers") return this.#serveLayers(id, request, response);
     if (room === "vms" && part === "seal") return this.#seal(id, request, response);
     return room === "templates" ? this.#serveTemplate(id, request, response) : undefined;
+  }
+
+  #serveLayers(call: string, request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
+    if (call === "store") return this.#store(request, response);
+    if (call === "fetch") return this.#fetch(request, response);
+    return call === "send" ? this.#send(request, response) : undefined;
   }
 
   #serveTemplate(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -134,11 +146,46 @@ export class FakeTemplates {
     response.writeHead(204).end();
   }
 
+  /** What it puts there says which piece of which layer it is, and under which key. */
+  async #store(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const order = await readBody<StoreLayer>(request);
+    await this.#begin("store");
+    if (!this.layers.has(order.digest)) throw new SkerryError("layer_missing", "no such layer");
+    const urls = order.urls.slice(0, PIECES - order.first);
+    for (const [index, url] of urls.entries()) {
+      const body = pieceOf(order, order.first + index);
+      const answer = await fetch(url, { method: "PUT", body }).catch(() => undefined);
+      if (answer?.ok !== true)
+        throw new SkerryError("object_store_unavailable", "the store does not take it");
+    }
+    const pieces = order.first + urls.length;
+    sendJson(response, 200, this.told({ pieces, whole: pieces === PIECES }));
+  }
+
+  async #fetch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const order = await readBody<FetchLayer>(request);
+    await this.#begin("fetch");
+    for (const [index, url] of order.urls.entries()) {
+      const answer = await fetch(url).catch(() => undefined);
+      if (answer === undefined)
+        throw new SkerryError("object_store_unavailable", "the store does not answer");
+      if ((await answer.text()) !== pieceOf(order, index))
+        throw new SkerryError("stored_layer_damaged", "It is not what was put there.");
+    }
+    if (order.urls.length !== PIECES) throw new SkerryError("stored_layer_damaged", "It is cut off.");
+    this.layers.add(order.digest);
+    response.writeHead(204).end();
+  }
+
   async #delete(id: string, response: ServerResponse): Promise<void> {
     await this.#begin("delete");
     this.kept.delete(id);
     response.writeHead(204).end();
   }
+}
+
+function pieceOf({ object, digest, key }: Omit<StoreLayer, "first" | "urls">, index: number): string {
+  return [object, digest, key, index].join(" ");
 }
 
 /** The file of a built-in template, also below a snapshot, or an empty disk. No seal has made it. */

@@ -37,8 +37,8 @@ export async function openReplica(
   }: ReplicaOptions = {},
 ): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
-  const { log, wake } = world.context;
-  const context = makeContext(db, log, { limits, wake, clients, buildDomains });
+  const { log, wake, sealing } = world.context;
+  const context = makeContext(db, log, { limits, wake, sealing, clients, buildDomains });
   const server = await buildServer(context, { trustedProxies });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   return {
@@ -70,6 +70,7 @@ export async function startControl(
       PATH: process.env["PATH"],
       SKERRY_HOST_SOCKET: world.host.socketPath,
       SKERRY_LISTEN: "127.0.0.1:0",
+      SKERRY_ROOT_KEY_FILE: world.rootKeyFile,
       ...environment,
       SKERRY_DATABASE_URL: `${environment["SKERRY_DATABASE_URL"] ?? world.databaseUrl}&application_name=${name}`,
     },

@@ -1,6 +1,7 @@
 import type { Build } from "@skerry/sdk";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
 import { skerry } from "../api.ts";
+import { BuildEgress } from "../builds/build-egress.tsx";
 import { BuildLog } from "../builds/build-log.tsx";
 import { BuildSteps } from "../builds/build-steps.tsx";
 import { tookOf } from "../builds/took.tsx";
@@ -34,6 +35,7 @@ export function View({ params: { id = "" } }: { readonly params: Params }) {
           <Failed build={build} />
           <BuildSteps build={build} />
           <BuildLog id={build.id} />
+          <BuildEgress build={build} />
           <Details build={build} />
         </>
       )}
@@ -101,7 +103,8 @@ function Failed({ build: { error } }: { readonly build: Build }) {
 }
 
 function Details({ build }: { readonly build: Build }) {
-  const { template_id: template } = build;
+  const { pushed } = build;
+  const template = pushed?.template_id ?? build.template_id;
   return (
     <Panel title="Details">
       <Facts
@@ -110,6 +113,8 @@ function Details({ build }: { readonly build: Build }) {
             "Version",
             template === null ? null : <a href={href(`/templates/${template}`)}>{shortId(template)}</a>,
           ],
+          ...(pushed ? ([["Pushed to", pushed.image]] as const) : []),
+          ...(pushed?.digest ? ([["Digest", <code>{pushed.digest}</code>]] as const) : []),
           [
             "Builds of the name",
             <a href={href(`/builds?name=${encodeURIComponent(build.name)}`)}>{build.name}</a>,

@@ -3,7 +3,7 @@ import { buildStatuses } from "@skerry/contract/builds/build-status";
 import { skerry } from "../api.ts";
 import { tookOf } from "../builds/took.tsx";
 import { useList } from "../live/use-list.ts";
-import { query } from "../router.ts";
+import { href, query } from "../router.ts";
 import { listRequest } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 import { Choice, Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
@@ -60,6 +60,11 @@ export function View() {
         what: query.value.size > 0 ? "No build passes the filters." : "Nothing has been built yet.",
         command: "skerry template build . --name web",
       }}
+      actions={
+        <a class="button primary" href={href("/builds/new")}>
+          Build
+        </a>
+      }
     >
       <Filter name="name" label="Template" />
       <Choice name="status" label="Status" options={buildStatuses} />

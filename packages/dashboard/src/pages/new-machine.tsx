@@ -1,7 +1,7 @@
 import { schema } from "openapi:MachineCreateRequest";
 import { skerry } from "../api.ts";
 import { go, query } from "../router.ts";
-import { CreateForm } from "../ui/create-form.tsx";
+import { asFilledIn, CreateForm } from "../ui/create-form.tsx";
 import { DEFAULT_TEMPLATE, useVmChoices } from "../vm/use-vm-choices.ts";
 
 export function View() {
@@ -13,8 +13,9 @@ export function View() {
       initial={{ template: query.value.get("template") ?? DEFAULT_TEMPLATE }}
       choices={useVmChoices()}
       path="/v1/machines"
-      command="skerry machine create"
       method="machines.create"
+      {...asFilledIn("skerry machine create")}
+      needs="machines:write"
       create={async (fields) => go(`/machines/${(await skerry.machines.create(fields)).id}`)}
     />
   );

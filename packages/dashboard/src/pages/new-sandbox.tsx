@@ -1,7 +1,7 @@
 import { schema } from "openapi:SandboxCreateRequest";
 import { skerry } from "../api.ts";
 import { go, query } from "../router.ts";
-import { CreateForm } from "../ui/create-form.tsx";
+import { asFilledIn, CreateForm } from "../ui/create-form.tsx";
 import { DEFAULT_TEMPLATE, useVmChoices } from "../vm/use-vm-choices.ts";
 
 export function View() {
@@ -13,8 +13,9 @@ export function View() {
       initial={{ template: query.value.get("template") ?? DEFAULT_TEMPLATE, mode: "ephemeral" }}
       choices={useVmChoices()}
       path="/v1/sandboxes"
-      command="skerry sandbox create"
       method="sandboxes.create"
+      {...asFilledIn("skerry sandbox create")}
+      needs="sandboxes:write"
       create={async (fields) => go(`/sandboxes/${(await skerry.sandboxes.create(fields)).id}`)}
     />
   );

@@ -52,6 +52,9 @@ function Actions({ template }: { readonly template: Template }) {
       <a class="button primary" href={href(`/sandboxes/new?template=${encodeURIComponent(asked(template))}`)}>
         New sandbox
       </a>
+      <a class="button" href={href(`/builds/new?from=${encodeURIComponent(asked(template))}`)}>
+        Build on it
+      </a>
       {build !== null && <DeleteTemplate template={template} />}
     </>
   );

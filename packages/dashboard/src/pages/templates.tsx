@@ -1,7 +1,7 @@
 import type { Template } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useList } from "../live/use-list.ts";
-import { query } from "../router.ts";
+import { href, query } from "../router.ts";
 import { versionName } from "../templates/version-name.ts";
 import { call } from "../ui/copy-as.tsx";
 import { Filter, ListPage } from "../ui/list-page.tsx";
@@ -53,6 +53,11 @@ export function View() {
         what: name === "" ? "There are no templates yet." : "No template passes the filter.",
         command: "skerry template build . --name web",
       }}
+      actions={
+        <a class="button primary" href={href("/builds/new")}>
+          Build
+        </a>
+      }
     >
       <Filter name="name" label="Name begins with" />
     </ListPage>

@@ -16,11 +16,12 @@ interface Target {
   readonly to: string;
 }
 
-const pages: readonly Target[] = Object.entries(places).map(([key, [to, name]]) => ({
-  name,
-  hint: `g ${key}`,
-  to,
-}));
+const pages: readonly Target[] = [
+  ...Object.entries(places).map(([key, [to, name]]) => ({ name, hint: `g ${key}`, to })),
+  { name: "New sandbox", hint: "form", to: "/sandboxes/new" },
+  { name: "New machine", hint: "form", to: "/machines/new" },
+  { name: "New build", hint: "form", to: "/builds/new" },
+];
 const FOUND_MAX = 8;
 /** The newest, among which those are that a name means. */
 const BUILDS_READ = 100;

@@ -16,6 +16,9 @@ interface FieldSchema {
   readonly maxLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
+  /** Of a text of several lines: how many of them are seen. */
+  readonly rows?: number;
+  readonly required?: boolean;
 }
 
 interface FieldProps {
@@ -45,7 +48,15 @@ export function Field({ schema, name, label, value, onInput, choices, fault }: F
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {options === undefined ? (
+      {options === undefined && field.rows !== undefined ? (
+        <textarea
+          {...common}
+          rows={field.rows}
+          required={field.required === true}
+          spellcheck={false}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      ) : options === undefined ? (
         <input
           {...common}
           {...(field.minimum !== undefined && { type: "number", min: field.minimum, max: field.maximum })}

@@ -26,12 +26,22 @@ export interface FormProps {
   readonly of?: string;
   /** Without it, the button is there and says so. */
   readonly needs?: Scope;
+  /** The field of the form that has what the server names so, where that is another name. */
+  readonly fieldOf?: (named: string) => string;
   /** What `send` sends. */
   readonly request: (given: Given) => RequestWords;
   readonly send: (given: Given) => Promise<unknown>;
 }
 
-export function Form({ schema, labels, initial = {}, choices = {}, several = [], ...deed }: FormProps) {
+export function Form({
+  schema,
+  labels,
+  initial = {},
+  choices = {},
+  several = [],
+  fieldOf,
+  ...deed
+}: FormProps) {
   const filled = useSignal<Given>(initial);
   const { isBusy, error, act } = useDeed();
   const given = Object.fromEntries(Object.entries(filled.value).filter(([, value]) => value !== ""));
@@ -39,7 +49,7 @@ export function Form({ schema, labels, initial = {}, choices = {}, several = [],
     event.preventDefault();
     void act(() => deed.send(given));
   };
-  const fault = faultOf(error);
+  const fault = faultOf(error, fieldOf);
   const name = deed.of === undefined ? deed.submit[0] : `${deed.submit[0]} ${deed.of}`;
   const refusal = refusalOf(deed.needs);
   return (
@@ -68,13 +78,19 @@ export function Form({ schema, labels, initial = {}, choices = {}, several = [],
         </button>
         <CopyAs request={deed.request(given)} of={name} />
       </div>
+      {refusal !== "" && <p class="help">{refusal}</p>}
       {error !== undefined && <Failure error={error} />}
     </form>
   );
 }
 
 /** The field that the server has something against. */
-function faultOf(error: unknown): { readonly field: string; readonly message: string } | undefined {
+function faultOf(
+  error: unknown,
+  fieldOf: FormProps["fieldOf"] = (named) => named,
+): { readonly field: string; readonly message: string } | undefined {
   const field = error instanceof SkerryApiError ? error.context?.["field"] : undefined;
-  return error instanceof Error && typeof field === "string" ? { field, message: error.message } : undefined;
+  return error instanceof Error && typeof field === "string"
+    ? { field: fieldOf(field), message: error.message }
+    : undefined;
 }

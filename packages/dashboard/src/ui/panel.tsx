@@ -19,8 +19,10 @@ export function Panel({ title, actions, children }: PanelProps) {
   );
 }
 
+export type Fact = readonly [name: string, value: ComponentChildren];
+
 /** Facts, name by name. */
-export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }) {
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (

@@ -9,8 +9,8 @@ import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { bytesText, countText } from "../ui/text.ts";
-import { When } from "../ui/when.tsx";
 import { allowing, policyOf, type Allowed } from "./allow.ts";
+import { DenialFacts, denialKey, placeOf, ruleFacts } from "./egress-facts.tsx";
 import type { VmKind } from "./vm-kind.ts";
 import { egressRequest } from "./vm-requests.ts";
 
@@ -52,7 +52,7 @@ export function Egress({ vm, id }: { readonly vm: VmKind; readonly id: string })
             <ul class="denials">
               {found.denied.map((denial) => (
                 <Denial
-                  key={`${denial.domain} ${denial.address}:${denial.port}/${denial.protocol} ${denial.rule}`}
+                  key={denialKey(denial)}
                   denial={denial}
                   report={found}
                   scope={vm.writeScope}
@@ -63,7 +63,7 @@ export function Egress({ vm, id }: { readonly vm: VmKind; readonly id: string })
           )}
         </Panel>
         <Panel title="Policy in force">
-          <PolicyFacts report={found} />
+          <Facts facts={[...ruleFacts(found), ["Passed", passedText(found)]]} />
           {since.value !== undefined && (
             <p role="status">
               Since then: {countText(found.counters.packets_out - since.value.packets)} passed,{" "}
@@ -94,15 +94,10 @@ interface DenialProps {
 
 function Denial({ denial, report, scope, choose }: DenialProps) {
   const allowed = allowing(denial, policyOf(report));
-  const { address, domain = address, port, protocol, rule, count, last_at: last } = denial;
-  const place = [domain, ...(port === 0 ? [] : [port])].filter((part) => part !== "").join(":");
+  const place = placeOf(denial);
   return (
     <li>
-      <code>{place}</code> {protocol}
-      <span class="muted">
-        {" "}
-        {countText(count)} × · <When at={last} /> · <code>{rule}</code>
-      </span>
+      <DenialFacts denial={denial} />
       {"why" in allowed ? (
         <span class="help">{allowed.why}</span>
       ) : (
@@ -117,24 +112,6 @@ function Denial({ denial, report, scope, choose }: DenialProps) {
         </button>
       )}
     </li>
-  );
-}
-
-function PolicyFacts({ report }: { readonly report: EgressReport }) {
-  const list = (items: readonly (string | number)[]) => (items.length === 0 ? null : items.join(", "));
-  return (
-    <Facts
-      facts={[
-        ["Mode", report.mode],
-        ["Allowed networks", list(report.allow_cidrs)],
-        ["Allowed ports", list(report.allow_ports)],
-        ["Denied networks", list(report.deny_cidrs)],
-        ["Allowed domains", list(report.allow_domains ?? [])],
-        ["Denied domains", list(report.deny_domains ?? [])],
-        ["Names", report.dns ? "can be looked up" : "cannot be looked up"],
-        ["Passed", `${bytesText(report.counters.bytes_out)} out, ${bytesText(report.counters.bytes_in)} in`],
-      ]}
-    />
   );
 }
 
@@ -169,4 +146,8 @@ function Proposal({ allowed, request, apply, cancel }: ProposalProps) {
 
 function deniedIn({ denied }: EgressReport): number {
   return denied.reduce((sum, { count }) => sum + count, 0);
+}
+
+function passedText({ counters }: EgressReport): string {
+  return `${bytesText(counters.bytes_out)} out, ${bytesText(counters.bytes_in)} in`;
 }

@@ -5,10 +5,11 @@ import { query } from "../router.ts";
 
 export const DEFAULT_TEMPLATE = "base";
 
-/** What the server knows of templates and sizes, for a form. An empty size is the server's default. */
-export function useVmChoices(): Readonly<Record<string, readonly string[] | undefined>> {
+/** What the server knows of templates and sizes, for a form, and the template that is asked for. An empty size is the server's default. */
+export function useVmChoices(
+  asked = query.value.get("template") ?? DEFAULT_TEMPLATE,
+): Readonly<Record<string, readonly string[] | undefined>> {
   const templates = useLoaded("templates", (signal) => skerry.templates.list({ signal }));
-  const asked = query.value.get("template") ?? DEFAULT_TEMPLATE;
   const sizes = useLoaded("sizes", (signal) => skerry.sizes.list({ signal }));
   return {
     template: [...new Set([asked, ...(templates.value?.flatMap(namesOf) ?? [])])],

@@ -166,7 +166,7 @@ export function egressRequest(
   policy: EgressRequest,
   ifVersion: number,
 ): RequestWords {
-  const { mode, allow_cidrs = [], deny_cidrs = [], allow_ports = [], dns } = policy;
+  const { mode, allow_cidrs = [], deny_cidrs = [], allow_ports = [], dns, ...domains } = policy;
   return {
     method: "PUT",
     path: `/v1${path}/${id}/egress`,
@@ -179,6 +179,8 @@ export function egressRequest(
       ...allow_cidrs.flatMap((cidr) => ["--egress-allow-cidr", cidr]),
       ...deny_cidrs.flatMap((cidr) => ["--egress-deny-cidr", cidr]),
       ...allow_ports.flatMap((port) => ["--egress-allow-port", String(port)]),
+      ...(domains.allow_domains ?? []).flatMap((name) => ["--egress-allow-domain", name]),
+      ...(domains.deny_domains ?? []).flatMap((name) => ["--egress-deny-domain", name]),
       ...(dns === undefined ? [] : [dns ? "--egress-dns" : "--no-egress-dns"]),
       "--if-version",
       String(ifVersion),

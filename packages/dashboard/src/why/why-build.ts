@@ -31,8 +31,12 @@ const sentences: Readonly<Record<BuildStatus, (build: Build, facts: CommonFacts)
   },
   sealing: () => "Its steps are done, and its host makes a layer of what they wrote.",
   freezing: () => "Its host starts the template once, to keep it as clones wake from it.",
-  ready: (build, facts) =>
-    `The template is there, since ${ago(build.finished_at ?? build.created_at, facts)}.`,
+  ready: (build, facts) => {
+    const ended = ago(build.finished_at ?? build.created_at, facts);
+    return build.pushed
+      ? `The registry has the image, since ${ended}.`
+      : `The template is there, since ${ended}.`;
+  },
   failed: ({ error, steps }, facts) => {
     if (error === null) return "It does not say why.";
     const step = error.step === null ? undefined : steps[error.step];

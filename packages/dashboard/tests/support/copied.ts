@@ -8,7 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect } from "vitest";
+import type { Build } from "@skerry/contract/builds/build";
 import { Skerry } from "@skerry/sdk";
+import { ScriptedServer, sendJson } from "../../../sdk/tests/support/scripted-server.ts";
 import type { World } from "../../../control/tests/support/world.ts";
 import type { Dashboard } from "./browser.ts";
 
@@ -24,11 +26,14 @@ export type Menu = Readonly<Record<string, string>>;
 
 const KINDS = ["As curl", "As CLI", "As TypeScript"] as const;
 
+/** Null where the page has drawn itself anew meanwhile, as it does when its list arrives: what was found is of the page before. */
 const READ_MENUS = `(async () => {
   const found = [];
   for (const menu of document.querySelectorAll(".copy-as [popover]")) {
+    if (!menu.isConnected) return null;
     menu.showPopover();
-    while (menu.querySelector("pre") === null) await new Promise(requestAnimationFrame);
+    while (menu.isConnected && menu.querySelector("pre") === null) await new Promise(requestAnimationFrame);
+    if (!menu.isConnected) return null;
     found.push(Object.fromEntries([...menu.querySelectorAll("pre")].map((one) => [one.getAttribute("aria-label"), one.textContent])));
     menu.hidePopover();
   }
@@ -49,7 +54,10 @@ export class Copied {
   /** Every menu that the page has, opened in turn. */
   async menus(): Promise<readonly Menu[]> {
     await this.#dashboard.page.locator(".copy-as").first().waitFor({ state: "attached" });
-    return this.#dashboard.page.evaluate<readonly Menu[]>(READ_MENUS);
+    const read = () => this.#dashboard.page.evaluate<readonly Menu[] | null>(READ_MENUS);
+    let found: readonly Menu[] | null = null;
+    await expect.poll(async () => (found = await read())).not.toBeNull();
+    return found ?? [];
   }
 
   /** The words that a shell makes of a command line. */
@@ -71,12 +79,26 @@ export class Copied {
     expect(stdout.trimEnd().split("\n").at(-1), `${line}\n${stdout}`).toMatch(/^2\d\d$/);
   }
 
-  async tryCommand(line: string): Promise<void> {
+  /** The body of the build that the command line asks a server for, which answers as if it had built at once. */
+  async requestedBuild(line: string, build: Build): Promise<unknown> {
+    await using server = await ScriptedServer.start((response, { method, url }) => {
+      if (method === "POST") return sendJson(response, 201, build);
+      if (!url.includes("/logs")) return sendJson(response, 200, { ...build, status: "ready" });
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return response.end("event: end\ndata: {}\n\n");
+    });
+    await this.tryCommand(line, server.baseUrl);
+    const [asked] = server.received;
+    expect([asked?.method, asked?.url]).toEqual(["POST", "/v1/templates"]);
+    return JSON.parse(asked?.body.toString() ?? "");
+  }
+
+  async tryCommand(line: string, url = this.#dashboard.url): Promise<void> {
     const env = {
       PATH: process.env["PATH"],
       HOME: "/nonexistent",
       SKERRY_QUIET: "1",
-      SKERRY_API_URL: this.#dashboard.url,
+      SKERRY_API_URL: url,
       SKERRY_API_TOKEN: this.#world.token,
     };
     await run(process.execPath, [CLI, ...(await this.words(line))], { env, cwd: this.folder });

@@ -139,8 +139,14 @@ export async function isIdle(channel: GuestChannel): Promise<boolean> {
   return (await resultOf(channel.open({ op: "idle" })))["idle"] === true;
 }
 
-export function startWrite(channel: GuestChannel, path: string, mode: number): GuestStream {
-  return channel.open({ op: "write", path, mode });
+/** `attributes`: extended attributes of the file. An agent of an earlier version refuses them. */
+export function startWrite(
+  channel: GuestChannel,
+  path: string,
+  mode: number,
+  attributes?: Readonly<Record<string, string>>,
+): GuestStream {
+  return channel.open({ op: "write", path, mode, ...(attributes !== undefined && { attributes }) });
 }
 
 /** Bytes written, as the guest counted them. Call it after the stream's `end()`. */

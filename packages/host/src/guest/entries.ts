@@ -1,7 +1,7 @@
 // Entries of a guest's file system: what they are, and what becomes of them. What the guest answers is checked as it comes.
 
 import { basename } from "node:path/posix";
-import { LIST_MAX_ENTRIES } from "@skerry/contract/bounds";
+import { ATTRIBUTES_MAX_BYTES, LIST_MAX_ENTRIES } from "@skerry/contract/bounds";
 import { FrameError } from "@skerry/contract/frames";
 import { SkerryError } from "@skerry/contract/errors";
 import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
@@ -13,8 +13,8 @@ import { integer, natural } from "./numbers.ts";
 import { isPathBelow } from "./path-below.ts";
 import { patiently } from "./patience.ts";
 
-/** A path and the target of a link, of which each byte may need an escape, and the other fields. */
-const LINE_MAX_BYTES = 52 * 1024;
+/** A path, the target of a link and attributes, of which each byte may need an escape, and the other fields. */
+const LINE_MAX_BYTES = 84 * 1024;
 /** That of an agent of an earlier version, which had lines of 2 KiB at most and no bound of its own. */
 const LIST_BOUND_BYTES = LIST_MAX_ENTRIES * 2_048;
 /** The largest tree takes its time, and a file system that hangs takes for ever. */
@@ -135,15 +135,26 @@ function detailsOf({
 const MODE_MAX = 0o7777;
 const NAME_MAX_CHARS = 100;
 const TARGET_MAX_CHARS = 4_096;
+/** The shortest has a prefix of five bytes and a name of one. */
+const ATTRIBUTES_TOLD_MAX = Math.ceil(ATTRIBUTES_MAX_BYTES / 6);
 
 /** What an agent of an earlier version does not tell. */
-function ownershipOf({ mode, owner, group, target }: Line) {
+function ownershipOf({ mode, owner, group, target, attributes }: Line) {
+  const told = attributesOf(attributes);
   return {
     ...(typeof mode === "number" && { mode: Math.min(natural(mode), MODE_MAX).toString(8).padStart(4, "0") }),
     ...(typeof owner === "string" && { owner: owner.slice(0, NAME_MAX_CHARS) }),
     ...(typeof group === "string" && { group: group.slice(0, NAME_MAX_CHARS) }),
     ...(typeof target === "string" && { target: target.slice(0, TARGET_MAX_CHARS) }),
+    ...(told !== undefined && { attributes: told }),
   };
+}
+
+/** As many as an honest agent tells. A line is bounded, so each is. */
+function attributesOf(told: unknown): Record<string, string> | undefined {
+  if (typeof told !== "object" || told === null) return undefined;
+  const texts = Object.entries(told).filter((pair): pair is [string, string] => typeof pair[1] === "string");
+  return texts.length === 0 ? undefined : Object.fromEntries(texts.slice(0, ATTRIBUTES_TOLD_MAX));
 }
 
 /** A guest may set any file time; JavaScript's dates end at the year 275760. */

@@ -1,6 +1,7 @@
 // Reads and writes files of a guest. Bytes are streamed: this process never holds a whole file.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { readAttributes } from "@skerry/contract/vms/file-attributes";
 import { SkerryError } from "@skerry/contract/errors";
 import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api/vm";
 import { firstPiece, startRead, startWrite, writtenBytes } from "../guest/agent.ts";
@@ -21,9 +22,10 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
     "/vms/:id/file",
     { schema: { params: VmParams, querystring: FileWriteHostQuery } },
     async (request) => {
-      const { execution_id, path, mode } = request.query;
+      const { execution_id, path, mode, attributes } = request.query;
+      const kept = attributes === undefined ? undefined : readAttributes(attributes);
       using guest = await useForTransfer(engine, request.params.id, execution_id);
-      return { path, size: await receive(guest, startWrite(guest.channel, path, mode), request.raw) };
+      return { path, size: await receive(guest, startWrite(guest.channel, path, mode, kept), request.raw) };
     },
   );
 

@@ -34,12 +34,15 @@ import { registerWatches } from "./watches.ts";
 import { registerCache } from "./cache.ts";
 
 const BODY_MAX_BYTES = 1024 * 1024;
+/** A path and the attributes of a file are in it, percent-encoded. */
+const HEAD_MAX_BYTES = 64 * 1024;
 
 export function buildServer(host: Host, log: Logger): HostServer {
   const server = fastify({
     // Control logs the requests of users; this process logs failures where they happen.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_MAX_BYTES,
+    http: { maxHeaderSize: HEAD_MAX_BYTES },
     // Uploads and executions end by their own deadlines, not by the server's.
     requestTimeout: 0,
   }).withTypeProvider<TypeBoxTypeProvider>();

@@ -6,12 +6,16 @@ import {
   TemplateLayerParams,
   TemplateParams,
 } from "@skerry/contract/host-api/templates";
+import { FetchLayer, StoreLayer } from "@skerry/contract/host-api/stored-layers";
 import type { Host } from "../host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 import { leftBy } from "./left-by.ts";
 import { ticketOf } from "./moves.ts";
 
-export function registerTemplates(server: HostServer, { seals, templates }: Host): void {
+/** As many URLs as a layer has pieces. */
+const FETCH_BODY_MAX_BYTES = 40 * 1024 ** 2;
+
+export function registerTemplates(server: HostServer, { seals, storedLayers, templates }: Host): void {
   server.post("/vms/:id/seal", { schema: { params: VmParams, body: SealVm } }, (request) =>
     seals.seal(request.params.id, request.body),
   );
@@ -40,6 +44,19 @@ export function registerTemplates(server: HostServer, { seals, templates }: Host
     await templates.send(request.body, leftBy(reply.raw));
     return reply.status(204).send();
   });
+
+  server.post("/layers/store", { schema: { body: StoreLayer } }, (request, reply) =>
+    storedLayers.store(request.body, leftBy(reply.raw)),
+  );
+
+  server.post(
+    "/layers/fetch",
+    { bodyLimit: FETCH_BODY_MAX_BYTES, schema: { body: FetchLayer } },
+    async (request, reply) => {
+      await storedLayers.fetch(request.body, leftBy(reply.raw));
+      return reply.status(204).send();
+    },
+  );
 
   server.put(
     "/templates/:id/layers/:digest",

@@ -1,9 +1,10 @@
-// A template is a folder with one file: `templates/NAME/template.json`. This module reads it and reports its
-// faults.
+// A template is a folder: `templates/NAME/template.json`, and where it is wanted `templates/NAME/root`, whose files its image gets too. This module
+// reads it and reports its faults.
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { TemplateStart } from "@skerry/contract/host-api/templates";
 import { idOfDigest } from "@skerry/contract/ids";
 import { Type, type Static } from "typebox";
 import { Value } from "typebox/value";
@@ -24,6 +25,8 @@ const Description = Type.Object(
     user: Type.Optional(Type.String({ pattern: "^[a-z][a-z0-9-]{0,30}$" })),
     /** Shell commands run before the freeze, so that clones wake with these programs in memory. */
     warm_up: Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { maxItems: 20 }),
+    /** A command that runs on in each clone, and what holds before the freeze. Root runs it. */
+    start: Type.Optional(TemplateStart),
     /** Environment of what runs in VMs of this template; theirs, and a command's, lies over it. As much as
      *  fits one frame beside the largest that a user may give. */
     env: Type.Optional(
@@ -40,6 +43,8 @@ const Description = Type.Object(
 
 export interface TemplateDescription extends Static<typeof Description> {
   readonly name: string;
+  /** A folder whose files the image gets, as root's; undefined where there is none. */
+  readonly files: string | undefined;
   /** Digest of the whole content: a changed description is another template. */
   readonly id: string;
   readonly digest: string;
@@ -77,14 +82,36 @@ async function readDescription(
   const content = parse(file, text);
   // The name is part of the identity, so that two templates with one content stay two.
   const trusted = certificates === undefined ? [] : [certificates.digest];
-  const digest = digestOf([name, content, ...trusted]);
+  const files = join(folder, name, "root");
+  const own = await filesBelow(files);
+  const added = own === undefined ? [] : [{ files: own }];
+  const digest = digestOf([name, content, ...trusted, ...added]);
   const { suite, packages, disk_gib, user } = content;
   const users = user === undefined ? [] : [{ user }];
   return {
     ...content,
     ...{ name, id: idOfDigest("template", digest), digest: digest.toString("hex") },
-    diskDigest: digestOf([name, suite, packages, disk_gib, ...users, ...trusted]).toString("hex"),
+    diskDigest: digestOf([name, suite, packages, disk_gib, ...users, ...trusted, ...added]).toString("hex"),
+    files: own === undefined ? undefined : files,
   };
+}
+
+/** Paths with their content's digests, in order; undefined where there is no such folder. */
+async function filesBelow(folder: string): Promise<readonly (readonly string[])[] | undefined> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    },
+  );
+  const paths = entries?.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  if (paths === undefined) return undefined;
+  return Promise.all(
+    paths.sort().map(async (path) => {
+      const content = createHash("sha256").update(await readFile(path));
+      return [path.slice(folder.length), content.digest("hex")];
+    }),
+  );
 }
 
 function digestOf(content: unknown): Buffer {

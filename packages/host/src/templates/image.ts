@@ -1,7 +1,7 @@
 // A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. The image is never
 // written to afterwards.
 
-import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, cp, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "../run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
@@ -52,6 +52,7 @@ export async function ensureImage(
       deadlineMs: DEBOOTSTRAP_DEADLINE_MS,
     });
     if (certificates !== undefined) await installCertificates(root, certificates);
+    if (description.files !== undefined) await cp(description.files, root, { recursive: true });
     await writeFile(join(root, "etc/fstab"), "");
     await rm(join(root, "etc/machine-id"), { force: true });
     const image = join(work, "image.ext4");

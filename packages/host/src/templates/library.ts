@@ -9,6 +9,7 @@ import type { HostCompatibility } from "@skerry/contract/moves/host-compatibilit
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
+import type { GuestChannel } from "../guest/channel.ts";
 import type { HostResources } from "../vm/vm-resources.ts";
 import { vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import { compatibilityOf, type InstalledQemu, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
@@ -18,7 +19,7 @@ import { distrust, ensureFrozen, frozenNames, type FreezeOptions, type FrozenTem
 import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
 import { ensureImage, imageFile } from "./image.ts";
 import type { OwnTemplate, OwnTemplates } from "./own-templates.ts";
-import { prepareOwn } from "./start.ts";
+import { prepareOwn, startIn } from "./start.ts";
 import { removeUntouched, removeUnusedTemplates } from "./unused-templates.ts";
 
 /** How commands run in VMs of a template where a caller does not say otherwise; null for root, and for its home. */
@@ -235,7 +236,12 @@ export class TemplateLibrary {
   #builtIn(name: string, size: Size, qemu: QemuBuild): FreezeOptions {
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknown(name);
-    const source = { description: entry.description, rootImage: this.#readyImage(entry), layers: [] };
+    const { description } = entry;
+    const { start } = description;
+    const source = {
+      ...{ description, rootImage: this.#readyImage(entry), layers: [] },
+      ...(start !== undefined && { prepare: (channel: GuestChannel) => startIn(channel, start) }),
+    };
     return this.#freezeOptions(source, size, qemu);
   }
 
@@ -304,7 +310,7 @@ export class TemplateLibrary {
     return {
       ...{ resources, instance, boot, qemu, size, machine: this.#machine(size, qemu) },
       ...source,
-      folder: source.prepare === undefined ? this.#frozenFolder : ownFrozenFolder,
+      folder: source.isOwn === true ? ownFrozenFolder : this.#frozenFolder,
     };
   }
 
@@ -317,13 +323,16 @@ export class TemplateLibrary {
   }
 }
 
-type FreezeSource = Pick<FreezeOptions, "description" | "rootImage" | "layers" | "prepare">;
+interface FreezeSource extends Pick<FreezeOptions, "description" | "rootImage" | "layers" | "prepare"> {
+  /** It is not built in. */
+  readonly isOwn?: true;
+}
 
 function sourceOf(template: OwnTemplate): FreezeSource {
   const { id, digest, image, rootImage, layers } = template;
   return {
     description: { name: id, digest, disk_gib: image.disk_gib, warm_up: [] },
-    ...{ rootImage, layers },
+    ...{ rootImage, layers, isOwn: true },
     prepare: (channel) => prepareOwn(channel, template),
   };
 }

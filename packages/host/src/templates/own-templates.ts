@@ -137,14 +137,19 @@ export class OwnTemplates {
     { digest, ticket }: { readonly digest: string; readonly ticket: string | undefined },
     content: Readable,
   ): Promise<void> {
-    const { layers, folder } = this.#options;
-    const image = this.#known.get(id)?.content.image;
-    const isAsked = image?.layers.some((layer) => layer.digest === digest) === true;
     // One error for all of it, so that a caller without a ticket learns nothing of what is here.
-    if (!isSame(this.#tickets.get(id), ticket) || image === undefined || !isAsked)
+    if (!isSame(this.#tickets.get(id), ticket) || this.#claim(id, digest) === undefined)
       throw new SkerryError("forbidden", "The ticket is not good for this.");
-    const maxBytes = fileMibOf(image.disk_gib) * MIB;
-    await layers.receive({ digest, maxBytes }, withinDiskReserve(folder, content));
+    await this.keepLayer(id, digest, content);
+  }
+
+  /** A layer of a template that is here, from another host or the object store. Throws `template_not_found` where none has such a layer, and LayerFault. */
+  async keepLayer(id: string, digest: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const { layers, folder } = this.#options;
+    const claim = this.#claim(id, digest);
+    if (claim === undefined)
+      throw new SkerryError("template_not_found", "No template on this host has such a layer.");
+    await layers.receive(claim, withinDiskReserve(folder, content));
   }
 
   /** Files that templates stand on, also those that are on their way. Undefined where that is not known of every one. */
@@ -154,6 +159,12 @@ export class OwnTemplates {
       ...files,
       ...content.image.layers.map(({ digest }) => this.#options.layers.pathOf(digest)),
     ]);
+  }
+
+  #claim(id: string, digest: string): { readonly digest: string; readonly maxBytes: number } | undefined {
+    const image = this.#known.get(id)?.content.image;
+    if (image?.layers.some((layer) => layer.digest === digest) !== true) return undefined;
+    return { digest, maxBytes: fileMibOf(image.disk_gib) * MIB };
   }
 
   async #save(id: string, stored: Stored): Promise<void> {

@@ -1,9 +1,9 @@
-// What is done in the guest of a template that was built before it is frozen: its commands get their user and their folder, and its start command
-// runs and has become ready.
+// What is done in the guest of a template before it is frozen: commands of one that was built get their user and their folder, and its start command,
+// or that of a built-in one, runs and has become ready.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ReadyCondition } from "@skerry/contract/host-api/templates";
+import type { ReadyCondition, TemplateImage } from "@skerry/contract/host-api/templates";
 import { configure, clockAndEntropy, connectPort, runCommand } from "../guest/agent.ts";
 import { ChannelClosed, type GuestChannel } from "../guest/channel.ts";
 import { statEntry } from "../guest/entries.ts";
@@ -27,7 +27,14 @@ export async function prepareOwn(channel: GuestChannel, template: OwnTemplate): 
     ...(user === null ? {} : { user }),
     ...(workdir === null ? {} : { workdir }),
   });
-  if (start === undefined) return;
+  if (start !== undefined) await startIn(channel, start);
+}
+
+/** Throws as `prepareOwn` does. */
+export async function startIn(
+  channel: GuestChannel,
+  start: NonNullable<TemplateImage["start"]>,
+): Promise<void> {
   await runCommand(channel, inBackground(start.command), START_DEADLINE_MS).catch((error: unknown) => {
     throw new SkerryError("guest_failed", "The start command of the template could not be run.", {
       remediation: "It needs /bin/sh in the image, and the template's user and workdir.",

@@ -186,6 +186,7 @@ BuildErrorCode = Literal[
     "secret_damaged",
     "not_implemented",
     "guest_failed",
+    "stored_layer_damaged",
     "move_failed",
     "no_capacity",
     "template_not_ready",
@@ -193,6 +194,7 @@ BuildErrorCode = Literal[
     "vm_moving",
     "database_unavailable",
     "secrets_unavailable",
+    "object_store_unavailable",
     "shutting_down",
     "guest_timeout",
 ]
@@ -363,6 +365,7 @@ ErrorCode = Literal[
     "secret_damaged",
     "not_implemented",
     "guest_failed",
+    "stored_layer_damaged",
     "move_failed",
     "no_capacity",
     "template_not_ready",
@@ -370,6 +373,7 @@ ErrorCode = Literal[
     "vm_moving",
     "database_unavailable",
     "secrets_unavailable",
+    "object_store_unavailable",
     "shutting_down",
     "guest_timeout",
 ]
@@ -852,10 +856,19 @@ class BuildError(TypedDict):
 
 
 class BuildSource(TypedDict):
-    #: The reference that was asked for.
+    #: The reference that was asked for, or `archive` where one was uploaded.
     image: str
     #: Of its manifest: what the tag meant.
     digest: str
+
+
+class BuildPushed(TypedDict):
+    #: Of the version that is pushed.
+    template_id: str
+    #: The reference that it gets.
+    image: str
+    #: Of the manifest that the registry has; null: it has none yet.
+    digest: Optional[str]
 
 
 class Build(TypedDict):
@@ -872,6 +885,8 @@ class Build(TypedDict):
     error: Optional[BuildError]
     #: What it is made of; null where that is no image, or not pulled yet.
     source: Optional[BuildSource]
+    #: What it pushes to a registry; null: it makes a template.
+    pushed: Optional[BuildPushed]
     #: Of the version that it made, once it is ready.
     template_id: Optional[str]
     size: SizeName
@@ -990,8 +1005,12 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     steps: List[BuildRequestSteps]
     #: Builds the Dockerfile of the context.
     dockerfile: BuildRequestDockerfile
-    #: An image of a registry, such as `docker.io/library/alpine:3`.
+    #: An image of a registry, such as `docker.io/library/alpine:3`. `steps` beside it stand on it, and do not see its
+    #: environment.
     image: str
+    #: The context is an image: an OCI archive (`podman save --format oci-archive`) or Docker's (`docker save`), not
+    #: compressed, with one image. `steps` beside it stand on it, without `copy`. Default: false.
+    archive: bool
     #: A repository to clone as the context, `URL[#REF[:FOLDER]]`, over https, http or git and without a login. With
     #: neither `steps` nor `dockerfile`, what it is is detected.
     git: str
@@ -1079,6 +1098,9 @@ class DirectoryEntry(_DirectoryEntryRequired, total=False):
     group: str
     #: Of a symbolic link: where it leads, as it is written there.
     target: str
+    #: Extended attributes that users have set there, by their names without `user.`; those whose values are text, of
+    #: at most 4 KiB together. Absent where there are none.
+    attributes: Dict[str, str]
 
 
 class DirectoryListing(TypedDict):
@@ -1377,11 +1399,15 @@ class _FileInfoRequired(TypedDict):
 class FileInfo(_FileInfoRequired, total=False):
     #: Of a symbolic link: where it leads, as it is written there.
     target: str
+    #: Extended attributes that users have set there, by their names without `user.`; those whose values are text, of
+    #: at most 4 KiB together. Absent where there are none.
+    attributes: Dict[str, str]
 
 
 class FileWritten(TypedDict):
     #: Absolute path in the sandbox.
     path: str
+    #: Bytes.
     size: int
 
 
@@ -2388,7 +2414,7 @@ class Status(TypedDict):
 
 
 class TemplateSource(TypedDict):
-    #: The reference that was asked for.
+    #: The reference that was asked for, or `archive` where one was uploaded.
     image: str
     #: Of its manifest: what the tag meant.
     digest: str
@@ -2425,6 +2451,20 @@ class Template(TypedDict):
 
 class TemplateList(TypedDict):
     items: List[Template]
+
+
+class _TemplatePushRequestRequired(TypedDict):
+    #: The reference that it gets, such as `registry.example.com/team/web:42`. A reference without a tag means
+    #: `latest`.
+    image: str
+
+
+class TemplatePushRequest(_TemplatePushRequestRequired, total=False):
+    #: Of the microVM that makes the image. Default: `shared-cpu-4x`.
+    size: SizeName
+    egress: EgressRequest
+    #: Of the whole push. Default: `30m`, at most `2h`.
+    timeout: str
 
 
 class TemplateTagRequest(TypedDict):

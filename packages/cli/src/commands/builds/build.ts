@@ -5,9 +5,11 @@ import { buildStatuses, type BuildStatus } from "@skerry/contract/builds/build-s
 import type { Build } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { sizeText } from "../../byte-sizes.ts";
 import { addExamples, given, wholeNumber } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { addWatchFlag, listOrWatch } from "../../watched-list.ts";
+import { showDenials, showEgressRules } from "../vms/egress-tables.ts";
 import { forEach } from "../vms/vm-list.ts";
 
 const EXAMPLE = "bld_01kb3x5w7y9z1a3c5e7g9j1m3p";
@@ -19,6 +21,7 @@ export function registerBuildCommands(program: Command, cli: Cli): void {
   registerList(builds, cli);
   registerShow(builds, cli);
   registerLogs(builds, cli);
+  registerEgress(builds, cli);
   registerCancel(builds, cli);
   registerRetry(builds, cli);
 }
@@ -85,17 +88,39 @@ function registerShow(builds: Command, cli: Cli): void {
         ["id", build.id],
         ["template", `${build.name}:${build.tag}`],
         ["status", build.status],
+        ["took", tookOf(build)],
+        ...(build.commit === null ? [] : [["commit", build.commit] as const]),
+        ...(build.pushed ? [["pushes to", build.pushed.image] as const] : []),
+        ...(build.pushed?.digest ? [["digest", build.pushed.digest] as const] : []),
         ...(build.template_id === null ? [] : [["version", build.template_id] as const]),
         ...(build.error === null ? [] : [["why", build.error.message] as const]),
       ]);
       await cli.output.line("");
       await cli.output.table(
-        ["STEP", "STATUS", "DOES"],
-        build.steps.map(({ name, status }, index) => [String(index + 1), status, name]),
-        { prose: [2] },
+        ["STEP", "STATUS", "TOOK", "LAYER", "DOES"],
+        build.steps.map((step, index) => [
+          ...[String(index + 1), step.status, tookOf(step)],
+          ...[step.bytes === null ? "-" : sizeText(step.bytes), step.name],
+        ]),
+        { prose: [4] },
       );
     });
   addExamples(show, `skerry build show ${EXAMPLE}`);
+}
+
+interface Lasted {
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly cache_hit?: boolean;
+}
+
+/** `12.3 s`, of what has not ended until now; `cached` where nothing was carried out. */
+function tookOf({ started_at: from, finished_at: to, cache_hit: isCached }: Lasted): string {
+  if (isCached === true) return "cached";
+  if (from === null) return "-";
+  const tookMs = (to === null ? Date.now() : Date.parse(to)) - Date.parse(from);
+  // The server's clock may be ahead of this one.
+  return `${(Math.max(0, tookMs) / 1_000).toFixed(1)} s`;
 }
 
 function registerLogs(builds: Command, cli: Cli): void {
@@ -122,6 +147,29 @@ function registerLogs(builds: Command, cli: Cli): void {
       }
     });
   addExamples(logs, `skerry build logs ${EXAMPLE} --follow`);
+}
+
+function registerEgress(builds: Command, cli: Cli): void {
+  const egress = builds
+    .command("egress")
+    .description(
+      "Show what a build may reach and the last destinations that it was denied, also after its end.",
+    )
+    .argument("<id>", "id of the build")
+    .option("--json", "print JSON, as the API has it")
+    .action(async (id: string, flags: { readonly json?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      const report = await client.builds.egress(id, { signal: cli.signal });
+      if (flags.json === true) return cli.output.json(report);
+      await showEgressRules(cli.output, report);
+      await cli.output.line("");
+      await showDenials(cli.output, report.denied);
+    });
+  addExamples(
+    egress,
+    `skerry build egress ${EXAMPLE}`,
+    `skerry build egress ${EXAMPLE} --json | jq '.denied[] | {domain, address, port, rule}'`,
+  );
 }
 
 function registerCancel(builds: Command, cli: Cli): void {

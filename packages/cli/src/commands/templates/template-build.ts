@@ -1,22 +1,25 @@
-// `skerry template build`: a folder becomes a template. What it is is detected here, so that `--plan` asks no server.
+// `skerry template build`: a folder, commands, an image, a repository or a snapshot becomes a template. What a folder is is detected here, so that
+// `--plan` asks no server.
 
 import { readFile } from "node:fs/promises";
-import { Readable } from "node:stream";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
-import type { Build, BuildRequest } from "@skerry/contract/builds/build";
-import type { BuildPlan, ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { isId } from "@skerry/contract/ids";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { readGitSource } from "@skerry/contract/builds/plan/git-source";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes, InterruptedError } from "../../errors.ts";
-import { addExamples, collectPair, given } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors.ts";
+import { addExamples, collectPair, collectText, given, portNumber } from "../../options.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
-import { packTree, type Item } from "../copy/tar-writer.ts";
+import type { Item } from "../copy/tar-writer.ts";
+import { tellPlan } from "./build-plan-text.ts";
 import { contextDigests } from "./context-digests.ts";
-import { readContext, type ContextFolder } from "./context-folder.ts";
+import { readContext } from "./context-folder.ts";
+import { followToEnd } from "./follow-to-end.ts";
+import { openSentContext, type FolderMeant } from "./sent-context.ts";
 
 interface BuildFlags extends EgressFlags {
   readonly name?: string;
@@ -24,7 +27,13 @@ interface BuildFlags extends EgressFlags {
   readonly plan?: boolean;
   readonly cache?: boolean;
   readonly from?: string;
+  readonly run?: readonly string[];
+  readonly image?: string;
   readonly git?: string;
+  readonly start?: string;
+  readonly readyPort?: number;
+  readonly readyHttp?: string;
+  readonly archive?: string;
   readonly dockerfile?: string;
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
@@ -39,12 +48,20 @@ interface BuildFlags extends EgressFlags {
 export function registerTemplateBuild(templates: Command, cli: Cli): void {
   const build = templates
     .command("build")
-    .description("Build a folder: what it is is detected, and what is built is a template.")
-    .argument("[dir]", "the folder (default: this one; none where --from is a snapshot)")
+    .description(
+      "Build a template of a folder, whose kind is detected, of commands, an image, a repository or a snapshot.",
+    )
+    .argument(
+      "[dir]",
+      "the folder (default: this one; none with --run, --image, --git, --archive, or where --from is a snapshot)",
+    )
     .option("--name <name>", "of the template")
     .option("--tag <tag>", "of this version (default: latest alone)")
     .option("--plan", "print what would run, and run nothing; no server is asked")
+    .option("--run <command>", "run it as a step, and read no folder (repeatable)", collectText)
+    .option("--image <reference>", "pull this image of a registry, and read no folder")
     .option("--git <url>", "clone this repository in the build instead: URL[#REF[:FOLDER]]")
+    .option("--archive <file>", "build the image in this OCI or Docker archive instead of a folder")
     .option(
       "--from <template>",
       "the template or snapshot to stand on, or that FROM of this name in a Dockerfile means",
@@ -59,18 +76,18 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
       collectPair,
     )
     .option("--env <KEY=VALUE>", "a variable of the build and of what runs (repeatable)", collectPair)
+    .option("--start <command>", "run it while the template is frozen: its clones wake with it running")
+    .option("--ready-port <port>", "freeze once what --start runs takes connections on it", portNumber)
+    .option("--ready-http <path>", "freeze once a GET of this path is answered well, on --ready-port or 80")
     .option("--size <size>", "of the microVM that builds (default: shared-cpu-4x)")
     .option("--timeout <duration>", "of the build (default: 30m)")
     .option("--step-timeout <duration>", "of each step (default: as long as the build has)")
     .option("--json", "print JSON")
     .action(async (named: string | undefined, flags: BuildFlags, self: Command) => {
-      const dir = named ?? ".";
-      if (flags.git !== undefined) return buildRepository(cli, self, { dir, git: flags.git, flags });
-      if (named === undefined && isSnapshotAlone(flags)) return buildSnapshot(cli, self, flags);
-      const context = await readContext(dir);
-      const found = appOf(context, flags);
-      if (flags.plan === true) return tellPlan(cli, found, flags.json === true);
-      await runBuild(cli, self, { folder: { dir, context }, found, flags });
+      const { folder, found } = await meant(named, flags);
+      const app = withStart(found, flags);
+      if (flags.plan === true) return tellPlan(cli, app, flags.json === true);
+      await runBuild(cli, self, { folder, found: app, flags });
     });
   addEgressFlags(build);
   addExamples(
@@ -78,59 +95,107 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     "skerry template build --name web --tag 42",
     "skerry template build --name web --step-timeout 5m --egress-allow-domain '*.example.com'",
     "skerry template build web --plan --dockerfile deploy/Dockerfile",
+    "skerry template build --from web:42 --run 'apt-get install -y jq' --name web --tag 43",
+    "skerry template build --image docker.io/library/redis:7 --start redis-server --ready-port 6379 --name redis",
     "skerry template build --from snp_01jd0000000000000000000000 --name kept",
     "skerry template build --git https://git.example.com/shop.git#v1.2:web --name shop",
+    "skerry template build --archive app.tar --name app --tag 1",
     "skerry template build --plan --json | jq -r '.steps[].shown'",
   );
 }
 
-/** Nothing is laid over it. */
-function isSnapshotAlone({ from, dockerfile, target, buildArg }: BuildFlags): boolean {
-  const isDockerfile = dockerfile !== undefined || target !== undefined || buildArg !== undefined;
-  return from !== undefined && isId("snapshot", from) && !isDockerfile;
+type Meant = Pick<TemplateBuild, "folder" | "found">;
+
+/** What the flags and the folder say is to be built. A folder is read only where nothing else is named. */
+async function meant(named: string | undefined, flags: BuildFlags): Promise<Meant> {
+  const { run, image, git, archive } = flags;
+  if (archive !== undefined) return { folder: undefined, found: archived(named, flags) };
+  if (git !== undefined) return { folder: undefined, found: repository(named, git, flags) };
+  if (run !== undefined || image !== undefined) return { folder: undefined, found: commands(named, flags) };
+  if (named === undefined && isSnapshotAlone(flags))
+    return { folder: undefined, found: snapshotAlone(flags) };
+  const dir = named ?? ".";
+  const context = await readContext(dir);
+  return { folder: { dir, context }, found: appOf(context, flags) };
 }
 
-async function buildSnapshot(cli: Cli, self: Command, flags: BuildFlags): Promise<void> {
-  const { from, env, plan, json } = flags;
-  const request = given({ from, env });
-  const found = { request, processes: [], why: ["The disk of the snapshot becomes the template."] };
-  if (plan === true) return tellPlan(cli, found, json === true);
-  await runBuild(cli, self, { found, flags });
-}
-
-interface RepositoryBuild {
-  readonly dir: string;
-  readonly git: string;
-  readonly flags: BuildFlags;
-}
-
-/** What it is is detected in the builder: nothing of it is read here. */
-async function buildRepository(cli: Cli, self: Command, { dir, git, flags }: RepositoryBuild): Promise<void> {
-  const { plan, dockerfile, target, buildArg, env, from } = flags;
+/** What is detected in it shows in the builder: nothing of it is read here. */
+function repository(named: string | undefined, git: string, flags: BuildFlags): DetectedApp {
+  const { plan, run, image, dockerfile, target, buildArg, env, from } = flags;
   readGitSource(git);
-  if (dir !== "." || plan === true)
+  if (![undefined, "."].includes(named) || plan === true || run !== undefined || image !== undefined)
     throw new CliError("bad_flags", "--git is the context, and is read in the build alone.", {
-      remediation: "Give neither a folder nor --plan beside it.",
+      remediation: "Give none of a folder, --plan, --run and --image beside it.",
       exitCode: exitCodes.usage,
     });
-  const isDockerfile = dockerfile !== undefined || target !== undefined || buildArg !== undefined;
   const request = {
     git,
-    ...(isDockerfile ? { dockerfile: given({ path: dockerfile, target, args: buildArg }) } : {}),
+    ...(isDockerfile(flags) ? { dockerfile: given({ path: dockerfile, target, args: buildArg }) } : {}),
     ...given({ env, from }),
   };
-  await runBuild(cli, self, { found: { request, processes: [], why: [] }, flags });
+  return { request, processes: [], why: [] };
 }
 
-async function tellPlan(cli: Cli, found: DetectedApp, isJson: boolean): Promise<void> {
-  const plan = planBuild(found.request);
-  if (isJson) return cli.output.json(planJson(plan, found));
-  await printPlan(cli, plan, found);
+/** Steps on a template or on an image, which copy nothing. */
+function commands(named: string | undefined, flags: BuildFlags): DetectedApp {
+  const { run, image, from, env } = flags;
+  if (named !== undefined || isDockerfile(flags))
+    throw new CliError(
+      "bad_flags",
+      "--run and --image are built without a folder and without a Dockerfile.",
+      {
+        remediation: "Give neither beside them.",
+        exitCode: exitCodes.usage,
+      },
+    );
+  const steps = run?.map((command) => ({ run: command }));
+  return withEnv({ request: given({ from, image, steps }), processes: [], why: [] }, env);
+}
+
+/** Nothing of it is looked into here. */
+function archived(named: string | undefined, flags: BuildFlags): DetectedApp {
+  const { run, image, git, from, env } = flags;
+  const others = [named, image, git, from];
+  if (others.some((one) => one !== undefined) || isDockerfile(flags))
+    throw new CliError("bad_flags", "--archive is a whole image, which commands alone may stand on.", {
+      remediation: "Give no folder, --image, --git, --from or flag of a Dockerfile beside it.",
+      exitCode: exitCodes.usage,
+    });
+  const steps = run?.map((command) => ({ run: command }));
+  return withEnv({ request: { archive: true, ...given({ steps }) }, processes: [], why: [] }, env);
+}
+
+/** Nothing is laid over it. */
+function isSnapshotAlone(flags: BuildFlags): boolean {
+  return flags.from !== undefined && isId("snapshot", flags.from) && !isDockerfile(flags);
+}
+
+function snapshotAlone({ from, env }: BuildFlags): DetectedApp {
+  const why = ["The disk of the snapshot becomes the template."];
+  return { request: given({ from, env }), processes: [], why };
+}
+
+function isDockerfile({ dockerfile, target, buildArg }: BuildFlags): boolean {
+  return dockerfile !== undefined || target !== undefined || buildArg !== undefined;
+}
+
+/** Over what was detected. */
+function withStart(found: DetectedApp, { start, readyPort, readyHttp }: BuildFlags): DetectedApp {
+  const ready = given({ port: readyPort, http: readyHttp });
+  const isConditional = Object.keys(ready).length > 0;
+  if (start === undefined && isConditional)
+    throw new CliError("bad_flags", "--ready-port and --ready-http say when what --start runs is ready.", {
+      remediation: "Add --start, or leave them out.",
+      exitCode: exitCodes.usage,
+    });
+  if (start === undefined) return found;
+  const begun = { command: start, ...(isConditional ? { ready } : {}) };
+  return { ...found, request: { ...found.request, start: begun } };
 }
 
 interface TemplateBuild {
-  /** Absent where the build clones its context itself. */
-  readonly folder?: { readonly dir: string; readonly context: ContextFolder };
+  /** Undefined where the build reads none. */
+  readonly folder: FolderMeant | undefined;
   readonly found: DetectedApp;
   readonly flags: BuildFlags;
 }
@@ -146,35 +211,20 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
   const client = await cli.client(self);
   for (const sentence of found.why) await cli.output.note(sentence);
   const secrets = await readSecrets(flags.secret);
-  const tree = folder && (await packTree(folder.dir, "", folder.context.isLeftOut));
+  await using sent = await openSentContext(folder, flags.archive);
   const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
-  const options = await cacheOptions(flags, found, tree?.items);
+  const options = await cacheOptions(flags, found, sent.items);
   const request = { name, ...given({ tag }), ...bounds, ...found.request, ...options } as BuildRequest;
-  let begun: Build | undefined;
-  let printed = Promise.resolve();
-  const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
-  try {
-    const build = await client.templates.build(request, {
-      ...(tree !== undefined && {
-        context: Readable.toWeb(Readable.from(tree.archive)) as ReadableStream<Uint8Array>,
-      }),
+  const build = await followToEnd(cli, client, (told) =>
+    client.templates.build(request, {
+      context: sent.content,
       secrets,
       signal: cli.signal,
-      onBuild: (one) => {
-        begun = one;
-        void print(`${one.id} builds ${one.name}:${one.tag}.`);
-      },
-      onLine: ({ step, text }) => void print(`${step === null ? "-" : step + 1}  ${text}`),
-    });
-    await printed;
-    if (build.status !== "ready") throw notBuilt(build);
-    if (json === true) return await cli.output.json(build);
-    await cli.output.line(build.template_id ?? build.id);
-  } catch (error) {
-    // Nobody waits for it any more.
-    if (begun !== undefined && error instanceof InterruptedError) await client.builds.cancel(begun.id);
-    throw error;
-  }
+      ...told((one) => `builds ${one.name}:${one.tag}`),
+    }),
+  );
+  if (json === true) return cli.output.json(build);
+  await cli.output.line(build.template_id ?? build.id);
 }
 
 /** What the context will hold, so that the build begins where it differs from one before. */
@@ -195,20 +245,10 @@ async function readSecrets(files: BuildFlags["secret"] = {}): Promise<Readonly<R
   return Object.fromEntries(await Promise.all(Object.entries(files).map(read)));
 }
 
-function notBuilt({ id, status, error, steps }: Build): CliError {
-  if (error === null) return new CliError(`build_${status}`, `The build ${id} is ${status}.`);
-  const name = error.step === null ? undefined : steps[error.step]?.name;
-  const where = name === undefined ? "" : ` The step was: ${name}`;
-  return new CliError(error.code, `${error.message}${where}`, {
-    lines: error.last_lines,
-    remediation: `The whole log: skerry build logs ${id}`,
-  });
-}
-
 /** What the flags name, or what the folder's files say. */
 function appOf(context: ContextFiles, flags: BuildFlags): DetectedApp {
   const { dockerfile, target, buildArg, env, from } = flags;
-  if (dockerfile === undefined && target === undefined && buildArg === undefined) {
+  if (!isDockerfile(flags)) {
     const app = withEnv(detectApp(context), env);
     return { ...app, request: { ...app.request, ...given({ from }) } };
   }
@@ -228,42 +268,4 @@ function withEnv(app: DetectedApp, env: BuildFlags["env"]): DetectedApp {
   if (env === undefined) return app;
   if (steps === undefined) return { ...app, request: { ...app.request, env } };
   return { ...app, request: { ...app.request, steps: [{ env }, ...steps] } };
-}
-
-/** Without the scripts that carry the steps out. */
-function planJson({ on, steps, config }: BuildPlan, { processes, why }: DetectedApp): object {
-  return {
-    on,
-    steps: steps.map(({ kind, name, shown, sees, inputs }) => ({ kind, name, shown, sees, inputs })),
-    config,
-    processes,
-    why,
-  };
-}
-
-async function printPlan(
-  cli: Cli,
-  { on, steps, config }: BuildPlan,
-  { processes, why }: DetectedApp,
-): Promise<void> {
-  for (const sentence of why) await cli.output.line(sentence);
-  await cli.output.line("");
-  await cli.output.table(
-    ["STEP", "DOES"],
-    [["0", `begin on ${on === null ? "an empty disk" : on.template}`], ...steps.map(numbered)],
-    { prose: [1] },
-  );
-  await cli.output.line("");
-  const { start, user, workdir, env } = config;
-  await cli.output.fields([
-    ...(start === undefined ? [] : [["starts", start.command] as const]),
-    ...processes.map(({ name, command }) => [`process ${name}`, command] as const),
-    ["user", user ?? "root"],
-    ["workdir", workdir ?? "/root"],
-    ...Object.entries(env).map(([name, value]) => [name, value] as const),
-  ]);
-}
-
-function numbered({ name }: Readonly<{ name: string }>, index: number): readonly string[] {
-  return [String(index + 1), name];
 }

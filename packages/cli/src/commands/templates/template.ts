@@ -6,6 +6,7 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { forEach } from "../vms/vm-list.ts";
 import { registerTemplateBuild } from "./template-build.ts";
+import { registerTemplatePush } from "./template-push.ts";
 
 interface ListFlags {
   readonly json?: boolean;
@@ -42,6 +43,7 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
   addExamples(templateShow, "skerry template show base");
 
   registerTemplateBuild(templates, cli);
+  registerTemplatePush(templates, cli);
   registerVersions(templates, cli);
 }
 

@@ -7,6 +7,7 @@ import { CliError, exitCodes } from "../../errors.ts";
 import { addExamples, wholeNumber } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
+import { showDenials, showEgressRules } from "./egress-tables.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./egress-flags.ts";
 
 interface Flags extends EgressFlags {
@@ -76,20 +77,9 @@ function changeRequest(flags: Flags): EgressRequest | undefined {
 }
 
 async function showReport({ output }: Cli, report: EgressReport): Promise<void> {
-  const { mode, allow_cidrs, deny_cidrs, allow_ports, dns, version, counters, denied } = report;
-  await output.fields(
-    [
-      ["mode", mode],
-      ["allowed CIDRs", allow_cidrs.join(" ")],
-      ["allowed ports", allow_ports.join(" ")],
-      ["denied CIDRs", deny_cidrs.join(" ")],
-      ["allowed domains", (report.allow_domains ?? []).join(" ")],
-      ["denied domains", (report.deny_domains ?? []).join(" ")],
-      ["DNS", dns ? "yes" : "no"],
-      // An older server tells none.
-      ["version", String(version ?? "")],
-    ].filter((field): field is [string, string] => field[1] !== ""),
-  );
+  const { version, counters, denied } = report;
+  // An older server tells no version.
+  await showEgressRules(output, report, [["version", String(version ?? "")]]);
   await output.line("");
   await output.table(
     ["TRAFFIC", "BYTES", "PACKETS"],
@@ -99,16 +89,5 @@ async function showReport({ output }: Cli, report: EgressReport): Promise<void> 
     ],
   );
   await output.line("");
-  if (denied.length === 0) return output.line("Nothing was denied.");
-  await output.table(
-    ["DENIED", "PORT", "PROTOCOL", "RULE", "PACKETS", "LAST"],
-    denied.map((denial) => [
-      denial.domain ?? denial.address,
-      denial.port === 0 ? "-" : String(denial.port),
-      denial.protocol,
-      denial.rule,
-      String(denial.count),
-      denial.last_at,
-    ]),
-  );
+  await showDenials(output, denied);
 }

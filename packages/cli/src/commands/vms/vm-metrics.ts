@@ -3,6 +3,7 @@
 import { parseDuration } from "@skerry/contract/durations";
 import type { VmMetricsPoint } from "@skerry/sdk";
 import type { Command } from "commander";
+import { sizeText } from "../../byte-sizes.ts";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../options.ts";
 import { timeMeant } from "../../relative-times.ts";
@@ -58,11 +59,4 @@ function rowOf(point: VmMetricsPoint, stepMs: number): string[] {
       point.network_sent_bytes,
     ].map(sizeText),
   ];
-}
-
-function sizeText(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
-  const value = bytes / 1_024 ** power;
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
 }

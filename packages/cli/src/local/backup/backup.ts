@@ -53,7 +53,7 @@ export async function backup(
   if (settings !== undefined) await archive.add(SETTINGS, oneChunk(settings));
   await archive.finish(writeManifest(await factsOf(layout, tools.major, version)));
   process.stdout.write(
-    `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY,\nand the root key: keep a copy of ${layout.rootKeyFile} elsewhere. Without it no secret in the backup opens.\n`,
+    `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY,\nand the root key: keep a copy of ${layout.rootKeyFile} elsewhere. Without it no secret in the backup opens,\nand a control plane restored from it reaches no host on another machine.\n`,
   );
 }
 

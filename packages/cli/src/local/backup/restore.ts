@@ -7,6 +7,7 @@ import { CliError } from "../../errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { installedMajors } from "../servers/choose-postgres.ts";
 import { Postgres } from "../servers/postgres.ts";
+import { awaitRootKey, idsOfRootKeys } from "../servers/root-key.ts";
 import { makeFolders } from "../servers/supervise.ts";
 import { RESTORING, type Layout } from "../system/layout.ts";
 import { lockCommands } from "../system/lock.ts";
@@ -33,14 +34,21 @@ export async function restore(layout: Layout, file: string): Promise<string> {
   await makeFolders(layout);
   await lockCommands(layout);
   const plane = await step("Restore the database", () => restoreDatabase(layout, archive));
+  const rootKeys = await missingRootKeys(layout, plane.root_keys);
   const settings = manifest.contents.some(({ name }) => name === SETTINGS)
     ? await restoreSettings(layout, archive)
     : undefined;
   await rm(join(layout.state, RESTORING));
-  return report(layout, manifest, { joinedHosts: plane.joined_hosts, settings });
+  return report(layout, manifest, { joinedHosts: plane.joined_hosts, settings, rootKeys });
 }
 
-async function restoreDatabase(layout: Layout, archive: ArchiveReader): Promise<{ joined_hosts: number }> {
+interface RestoredPlane {
+  readonly joined_hosts: number;
+  /** Ids of the keys by which its secrets are sealed. */
+  readonly root_keys: readonly string[];
+}
+
+async function restoreDatabase(layout: Layout, archive: ArchiveReader): Promise<RestoredPlane> {
   const user = await ensureSystemUser(layout.state);
   const isPrivate = layout.externalDatabaseUrl === undefined;
   const postgres = isPrivate ? await Postgres.open(layout, user) : undefined;
@@ -54,10 +62,18 @@ async function restoreDatabase(layout: Layout, archive: ArchiveReader): Promise<
     await tools.restore(archive.content(DATABASE));
     const answer = await controlCommand(layout, ["hold-hosts"], { failure: "restore_failed" });
     // Control is of the same build.
-    return answer as { joined_hosts: number };
+    return answer as RestoredPlane;
   } finally {
     await postgres?.stop();
   }
+}
+
+/** Those that the file does not have. Then none is made at the start: with a new one nothing of the backup would open. */
+async function missingRootKeys(layout: Layout, needed: readonly string[]): Promise<readonly string[]> {
+  const there = await idsOfRootKeys(layout);
+  const missing = needed.filter((id) => !there.includes(id));
+  if (missing.length > 0) await awaitRootKey(layout, missing, await ensureSystemUser(layout.state));
+  return missing;
 }
 
 async function restoreSettings({ state }: Layout, archive: ArchiveReader): Promise<string> {
@@ -107,10 +123,16 @@ function databaseUsed(): CliError {
   });
 }
 
+interface Restored {
+  readonly joinedHosts: number;
+  readonly settings: string | undefined;
+  readonly rootKeys: readonly string[];
+}
+
 function report(
-  { state }: Layout,
+  { state, rootKeyFile }: Layout,
   { created_at, machine, organizations }: Manifest,
-  { joinedHosts, settings }: { readonly joinedHosts: number; readonly settings: string | undefined },
+  { joinedHosts, settings, rootKeys }: Restored,
 ): string {
   const lines = [
     `Restored in ${state}: the control plane of ${machine} as it was at ${created_at}, with ${organizations} organizations and all their tokens.`,
@@ -118,6 +140,10 @@ function report(
   ];
   if (settings !== undefined)
     lines.push(`The settings of its service are in ${settings}; \`skerry install\` takes them over.`);
+  if (rootKeys.length > 0)
+    lines.push(
+      `Before that, put the copy of the root key file in the place of ${rootKeyFile}: the backup was sealed under ${rootKeys.join(", ")}. Without it no secret opens, and no host on another machine is reached.`,
+    );
   if (joinedHosts > 0)
     lines.push(
       `Its ${joinedHosts} hosts on other machines still obey the control plane that the backup was made of. \`skerry take-over\` has them obey this one. From then on they refuse that one, and sandboxes that it has made since the backup are removed.`,

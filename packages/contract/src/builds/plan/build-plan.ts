@@ -25,7 +25,7 @@ export interface PlannedStart {
   readonly ready?: ReadyCondition;
 }
 
-/** Of a request for a build, what its plan depends on. At most one of `steps`, `dockerfile` and `image`. */
+/** Of a request for a build, what its plan depends on. At most one of `steps`, `dockerfile`, `image` and `archive`. */
 export interface PlanRequest {
   /** The template that `steps` stand on, or that a Dockerfile means where it says `FROM` this name. */
   readonly from?: string;
@@ -36,6 +36,8 @@ export interface PlanRequest {
     readonly args?: Readonly<Record<string, string>>;
   };
   readonly image?: string;
+  /** The context is an archive of an image. */
+  readonly archive?: boolean;
   /** Where the context comes from, `URL[#REF[:FOLDER]]`. With neither `steps` nor `dockerfile` it is detected what it is. */
   readonly git?: string;
   /** That it was cloned at; absent: whatever it is now. */
@@ -62,7 +64,17 @@ export interface PlannedConfig {
   readonly start?: PlannedStart;
 }
 
-export type StepKind = "git" | "run" | "copy" | "workdir" | "dockerfile" | "image" | "seal";
+export type StepKind =
+  | "git"
+  | "run"
+  | "copy"
+  | "workdir"
+  | "dockerfile"
+  | "image"
+  | "archive"
+  | "seal"
+  | "pack"
+  | "push";
 
 /** A step as it is carried out: one shell command line in the builder, whose input is its environment. */
 export interface PlannedStep {

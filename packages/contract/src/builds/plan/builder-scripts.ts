@@ -7,14 +7,9 @@
 // theirs alone, and the host trusts nothing that it says.
 
 import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "./context-bounds.ts";
-import {
-  BUILD_DOCKERFILE,
-  BUILDAH,
-  COPY_IMAGE,
-  IMPORT_TEMPLATE,
-  PULL_BASES,
-  PULL_IMAGE,
-} from "./image-scripts.ts";
+import { BUILD_DOCKERFILE, KEEP_CHANGES, KEEP_IMAGE, STAND_ON_TEMPLATE } from "./dockerfile-scripts.ts";
+import { BUILDAH, COPY_IMAGE, MOUNT_IMAGE, PULL_ARCHIVE, PULL_BASES, PULL_IMAGE } from "./image-scripts.ts";
+import { PACK_TEMPLATE, PUSH_IMAGE } from "./push-scripts.ts";
 import { quoted } from "./shell-words.ts";
 
 /** Where the context is unpacked. */
@@ -31,7 +26,7 @@ export const FAULT_PREFIX = "skerry-build: ";
 const IN_BUILDER = `
 context=${CONTEXT_FOLDER}
 told=/run/skerry-build
-work=/var/tmp/skerry-git
+work=/var/tmp/skerry-work
 root=$(mountpoint -d /)
 disk=
 for one in /sys/block/vd*; do
@@ -69,6 +64,8 @@ fault() { echo "${FAULT_PREFIX}$1: $2" >&2; exit 125; }
 const OPEN = `
 within=
 made=
+# What a script has mounted that stands on the disk, and is not below it.
+release() { :; }
 unmount_all() {
   local tries=0
   until umount -R /mnt 2>/dev/null; do
@@ -80,6 +77,7 @@ unmount_all() {
 end() {
   local blocks inodes full=
   kill -KILL -1 2>/dev/null
+  release
   read -r blocks inodes <<<"$(stat -f -c "%a %d" /mnt)"
   if [ "$1" -ne 0 ] && { [ "$blocks" -lt 64 ] || [ "$inodes" -eq 0 ]; }; then full=1; fi
   unmount_all
@@ -90,7 +88,6 @@ end() {
     unmount_all
   fi
   check_disk
-  sync
   [ -z "$full" ] || fault disk_full "the template's disk is full"
   [ -z "\${2:-}" ] || fault "\${3:-step_invalid}" "$2"
   exit "$1"
@@ -252,9 +249,15 @@ export function builderScripts(place: string) {
     run: script(ENTER, MOUNT_SYSTEM, RUN),
     copy: script(CHECK_CONTEXT, ENTER, COPY),
     workdir: script(ENTER, WORKDIR),
-    dockerfile: script(CHECK_CONTEXT, BUILDAH, IMPORT_TEMPLATE, PULL_BASES, BUILD_DOCKERFILE, COPY_IMAGE),
-    image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE),
+    dockerfile: script(
+      ...[CHECK_CONTEXT, BUILDAH, STAND_ON_TEMPLATE, PULL_BASES, BUILD_DOCKERFILE],
+      ...[MOUNT_IMAGE, KEEP_CHANGES, KEEP_IMAGE],
+    ),
+    image: script(BUILDAH, PULL_IMAGE, MOUNT_IMAGE, COPY_IMAGE),
+    archive: script(CHECK_CONTEXT, BUILDAH, PULL_ARCHIVE, MOUNT_IMAGE, COPY_IMAGE),
     seal: script(ENTER, CLEAN),
+    pack: script(PACK_TEMPLATE),
+    push: away(PUSH_IMAGE),
   };
 }
 
@@ -265,4 +268,7 @@ export const COPY_SCRIPT = scripts.copy;
 export const WORKDIR_SCRIPT = scripts.workdir;
 export const DOCKERFILE_SCRIPT = scripts.dockerfile;
 export const IMAGE_SCRIPT = scripts.image;
+export const ARCHIVE_SCRIPT = scripts.archive;
 export const SEAL_SCRIPT = scripts.seal;
+export const PACK_SCRIPT = scripts.pack;
+export const PUSH_SCRIPT = scripts.push;

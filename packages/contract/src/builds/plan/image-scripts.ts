@@ -14,7 +14,7 @@ export const SECRETS_FOLDER = "/run/skerry-build/secrets";
 /** A registry that says nothing for so long is away. */
 const RESOLVED_WITHIN_S = 120;
 
-// No registry is asked for an image that was just built. Names without a registry are the Docker Hub's, as everywhere else.
+// For what talks to registries. None is asked for an image that was just built. Names without a registry are the Docker Hub's, as everywhere else.
 export const BUILDAH = `
 registries=${REGISTRY_FOLDER}
 trap 'rm -rf -- "$registries"' EXIT
@@ -24,6 +24,12 @@ echo "unqualified-search-registries = [\\"docker.io\\"]" >/etc/containers/regist
 [ ! -f ${REGISTRY_AUTH_FILE} ] || export REGISTRY_AUTH_FILE=${REGISTRY_AUTH_FILE}
 export SSL_CERT_DIR=/etc/ssl/certs:$registries
 said=$registries/said
+# What a phase took is told, so that the log of a slow build says where its time went.
+begin_phase() { phase_us=\${EPOCHREALTIME/[.,]/}; }
+end_phase() {
+  local took=$(((\${EPOCHREALTIME/[.,]/} - phase_us) / 100000))
+  echo "$1: $((took / 10)).$((took % 10)) s"
+}
 # Of what registries' clients have said last: why. The words are theirs, and so is what they mean by them.
 refuse_pull() {
   local words
@@ -40,24 +46,6 @@ refuse_pull() {
     *) end 125 "the registry of $1 cannot be reached, or gave no good answer" registry_unreachable ;;
   esac
 }
-`;
-
-/** The template whose disk this is, as an image of its name. */
-export const IMPORT_TEMPLATE = `
-if [ -n "$STEP_FROM" ]; then
-  container=$(buildah from scratch) && tree=$(buildah mount "$container") || end 1
-  set -- --workingdir "$STEP_WORKDIR"
-  [ -z "$STEP_USER" ] || set -- "$@" --user "$STEP_USER"
-  at=0
-  while [ "$at" -lt "$STEP_ENVS" ]; do
-    one=STEP_ENV_$at
-    set -- "$@" --env "\${!one}"
-    at=$((at + 1))
-  done
-  cp -a -- /mnt/. "$tree/" && buildah config "$@" "$container" &&
-    buildah commit --quiet "$container" "localhost/$STEP_FROM" >/dev/null && buildah rm "$container" >/dev/null &&
-    find /mnt -xdev -mindepth 1 -delete || end 1
-fi
 `;
 
 // What a Dockerfile runs must not find the credentials of registries. So the images that it names are pulled first, and then they are gone; an image
@@ -100,30 +88,14 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
       COPY) [ "\${first#--from=}" = "$first" ] || names "\${first#--from=}" ;;
     esac
   done <"$registries/lines"
+  begin_phase
   for image in \${images[@]+"\${images[@]}"}; do
     buildah pull --quiet "docker://$image" >/dev/null 2>"$said" || refuse_pull "$image"
   done
+  end_phase "pull the images of FROM and COPY"
   unset REGISTRY_AUTH_FILE
   rm -f -- ${REGISTRY_AUTH_FILE}
 fi
-`;
-
-export const BUILD_DOCKERFILE = `
-set -- --pull="$pull" --isolation chroot --layers --format docker --file "$context/$STEP_FILE" --tag localhost/skerry-build
-[ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
-at=0
-while [ "$at" -lt "$STEP_ARGS" ]; do
-  one=STEP_ARG_$at
-  set -- "$@" --build-arg "\${!one}"
-  at=$((at + 1))
-done
-for one in ${SECRETS_FOLDER}/*; do
-  [ ! -f "$one" ] || set -- "$@" --secret "id=$(basename "$one"),src=$one"
-done
-buildah bud "$@" "$context"
-code=$?
-rm -rf ${SECRETS_FOLDER}
-image=localhost/skerry-build
 `;
 
 // A tag may come to mean another image while it is pulled: its digest is asked for first, and that is pulled.
@@ -137,19 +109,65 @@ if [ -z "$digest" ]; then
 fi
 case \${name##*/} in *:*) name=\${name%:*} ;; esac
 echo "$STEP_IMAGE is $name@$digest"
+begin_phase
 image=$(buildah pull --quiet "docker://$name@$digest" 2>"$said") || refuse_pull "$STEP_IMAGE"
+end_phase "pull the image"
 echo "$digest" >${IMAGE_DIGEST_FILE}
 unset REGISTRY_AUTH_FILE
 rm -rf -- "$registries"
 code=0
 `;
 
-/** The image's root, as the overlay shows it (so whiteouts have done their work), with owners, permissions, hard links and attributes. */
+// The upload was unpacked as any context is: what of it lies in a folder is the layout of an OCI image, and a Docker archive is packed again. Every
+// digest is checked when it is pulled from there.
+export const PULL_ARCHIVE = `
+refuse_archive() {
+  local words
+  words=$(tail -c 4000 "$said" | tr '\\n' ' ')
+  echo "$words" >&2
+  case $words in
+    *"no space left on device"*) end 125 "the builder's disk is full" disk_full ;;
+    *"more than one image"*|*"xpected 1 item"*|*"xactly one"*|*"xactly 1"*)
+      end 125 "the archive has several images or none, and has to have one: save that one alone" image_invalid ;;
+    *) end 125 "the archive is not whole, or is not what its digests say" image_invalid ;;
+  esac
+}
+if [ -f "$context/oci-layout" ] && [ -f "$context/index.json" ]; then
+  archive=oci:$context
+elif [ -f "$context/manifest.json" ]; then
+  packed=/var/tmp/skerry-archive.tar
+  (cd "$context" && tar -cf "$packed" -- *) 2>"$said" || refuse_archive
+  archive=docker-archive:$packed
+else
+  end 125 "the upload is no archive of an image: it has neither oci-layout nor manifest.json" image_invalid
+fi
+skopeo inspect --raw "$archive" >"$registries/manifest" 2>"$said" || refuse_archive
+digest=$(skopeo manifest-digest "$registries/manifest" 2>"$said") || refuse_archive
+echo "the archive is $digest"
+begin_phase
+image=$(buildah pull --quiet "$archive" 2>"$said") || refuse_archive
+end_phase "read the archive"
+rm -f -- /var/tmp/skerry-archive.tar
+echo "$digest" >${IMAGE_DIGEST_FILE}
+code=0
+`;
+
+/** The image's root, as the overlay shows it (so whiteouts have done their work), with owners, permissions, hard links and attributes. `tree` is where that
+ *  is mounted from here on. */
+export const MOUNT_IMAGE = `
+if [ "$code" -eq 0 ]; then
+  begin_phase
+  container=$(buildah from --pull-never "$image") && tree=$(buildah mount "$container") &&
+    buildah inspect --type image "$image" >${IMAGE_CONFIG_FILE} || code=1
+  end_phase "open the image"
+fi
+`;
+
 export const COPY_IMAGE = `
 if [ "$code" -eq 0 ]; then
-  container=$(buildah from --pull-never "$image") && tree=$(buildah mount "$container") &&
-    cp -a -- "$tree/." /mnt/ && buildah inspect --type image "$image" >${IMAGE_CONFIG_FILE} || code=1
-  [ -z "\${container:-}" ] || buildah rm "$container" >/dev/null
+  begin_phase
+  cp -a -- "$tree/." /mnt/ || code=1
+  end_phase "copy the image to the disk"
 fi
 end "$code"
 `;

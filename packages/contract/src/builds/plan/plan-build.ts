@@ -4,9 +4,10 @@ import { SkerryError } from "../../errors.ts";
 import type { BuildPlan, PlannedConfig, PlannedStep, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
 import { readGitSource } from "./git-source.ts";
-import { buildStep, ownFault, sealStep, shownLine } from "./planned-step.ts";
+import { checkReference } from "./image-reference.ts";
+import { buildStep, ownFault, sealStep } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
-import { DOCKERFILE_SCRIPT, GIT_SCRIPT, IMAGE_SCRIPT } from "./builder-scripts.ts";
+import { ARCHIVE_SCRIPT, DOCKERFILE_SCRIPT, GIT_SCRIPT, IMAGE_SCRIPT } from "./builder-scripts.ts";
 
 const DEFAULT_TEMPLATE = "base";
 const EMPTY: PlannedConfig = { env: {}, user: null, workdir: null };
@@ -42,7 +43,8 @@ function gitStep(source: string, commit: string): PlannedStep {
 
 function planOf(request: PlanRequest, inherited: PlannedConfig): BuildPlan {
   if (request.dockerfile !== undefined) return planDockerfile(request.dockerfile, request.from, inherited);
-  if (request.image !== undefined) return planImage(request.image);
+  if (request.image !== undefined) return planImage(request.image, request.steps ?? []);
+  if (request.archive === true) return planArchive(request.steps ?? []);
   const { steps, config } = planSteps(request.steps ?? [], inherited);
   return {
     on: { template: request.from ?? DEFAULT_TEMPLATE },
@@ -53,20 +55,39 @@ function planOf(request: PlanRequest, inherited: PlannedConfig): BuildPlan {
 
 function refuseSeveral(request: PlanRequest): void {
   const { steps, dockerfile, image, from, git } = request;
-  if (git !== undefined && image !== undefined)
-    throw new SkerryError("invalid_build", "`git` and `image` cannot be built together.", {
+  const archive = request.archive === true ? true : undefined;
+  const made = image ?? archive;
+  const noun = image === undefined ? "archive" : "image";
+  // Steps stand on an image as they do on a template.
+  if (git !== undefined && made !== undefined)
+    throw new SkerryError("invalid_build", `\`git\` and \`${noun}\` cannot be built together.`, {
       remediation: "Give one of them.",
     });
-  const ways = { steps, dockerfile, image };
+  const ways = { steps: made === undefined ? steps : undefined, dockerfile, image, archive };
   const given = Object.entries(ways).flatMap(([name, value]) => (value === undefined ? [] : [`\`${name}\``]));
   if (given.length > 1)
     throw new SkerryError("invalid_build", `${given.join(" and ")} cannot be built together.`, {
       remediation: "Give one of them; a build may stand on the template that another has made.",
     });
-  if (from !== undefined && image !== undefined)
-    throw new SkerryError("invalid_build", "`from` is for `steps` and `dockerfile`, and not for `image`.", {
-      remediation: "Leave `from` out.",
-    });
+  if (from !== undefined && made !== undefined)
+    throw new SkerryError(
+      "invalid_build",
+      `\`from\` is for \`steps\` and \`dockerfile\`, and not for \`${noun}\`.`,
+      { remediation: "Leave `from` out." },
+    );
+  if (archive !== undefined) refuseCopies(steps ?? []);
+}
+
+function refuseCopies(steps: NonNullable<PlanRequest["steps"]>): void {
+  if (steps.every(({ copy }) => copy === undefined)) return;
+  throw new SkerryError(
+    "invalid_build",
+    "A `copy` on an `archive` has nothing to read: that is the context.",
+    {
+      remediation: "Build the archive first, and a template from it with the steps.",
+      context: { field: "steps" },
+    },
+  );
 }
 
 /** Over what the steps have come to lies what the request says. */
@@ -121,16 +142,9 @@ function argumentName(name: string): string {
   );
 }
 
-/** Host, port, path, tag and digest of a reference; what a shell or a transport's name would need is not among its characters. */
-const REFERENCE =
-  /^[A-Za-z0-9][A-Za-z0-9.-]{0,252}(:\d{1,5})?(\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){0,16}(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$/;
-
-function planImage(image: string): BuildPlan {
-  if (!REFERENCE.test(image) || image.length > 1_000)
-    throw new SkerryError("invalid_build", `${shownLine(image)} is not a reference to an image.`, {
-      remediation:
-        "A reference looks like docker.io/library/alpine:3.20, or ends with @sha256: and a digest.",
-    });
+/** What the image says of its environment is known when it is there, so the steps do not see it. */
+function planImage(image: string, requested: NonNullable<PlanRequest["steps"]>): BuildPlan {
+  checkReference(image);
   const step = buildStep({
     kind: "image",
     shown: `buildah pull ${image}`,
@@ -139,9 +153,20 @@ function planImage(image: string): BuildPlan {
     sees: EMPTY,
     inputs: [],
   });
-  return {
-    on: null,
-    steps: [step, sealStep()],
-    config: EMPTY,
-  };
+  const { steps, config } = planSteps(requested, EMPTY);
+  return { on: null, steps: [step, ...steps, sealStep()], config };
+}
+
+/** It is the context, so its step is known by what that holds. */
+function planArchive(requested: NonNullable<PlanRequest["steps"]>): BuildPlan {
+  const step = buildStep({
+    kind: "archive",
+    shown: "buildah pull the uploaded archive",
+    script: ARCHIVE_SCRIPT,
+    variables: {},
+    sees: EMPTY,
+    inputs: ["."],
+  });
+  const { steps, config } = planSteps(requested, EMPTY);
+  return { on: null, steps: [step, ...steps, sealStep()], config };
 }

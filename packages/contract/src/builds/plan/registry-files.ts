@@ -1,4 +1,4 @@
-// What a step that pulls images finds in the builder beside the step itself, in memory, for that step alone, and never a part of its command,
+// What a step that pulls or pushes images finds in the builder beside the step itself, in memory, for that step alone, and never a part of its command,
 // environment or key; and what it leaves there.
 
 /** Where the files below are. Only root enters it, and the step removes it. */
@@ -13,7 +13,7 @@ export const REGISTRY_CA_FILE = `${REGISTRY_FOLDER}/ca.pem`;
 /** What `buildah inspect` says of the image, after a step that has one; see `image-config.ts`. */
 export const IMAGE_CONFIG_FILE = "/run/skerry-build/config.json";
 
-/** The digest of the image that a step has pulled. */
+/** The digest of the image that a step has pulled or pushed. */
 export const IMAGE_DIGEST_FILE = "/run/skerry-build/digest";
 
 /** A registry that is asked in the place of another one. */

@@ -11,7 +11,7 @@ export interface StepExit {
   readonly oom_killed: boolean;
 }
 
-/** What the script of a step says that has pulled in vain. */
+/** What the script of a step says that has pulled or pushed in vain. */
 const pullFaults = ["image_not_found", "image_invalid", "registry_denied", "registry_unreachable"] as const;
 type PullFault = (typeof pullFaults)[number];
 

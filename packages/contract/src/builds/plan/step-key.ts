@@ -21,7 +21,7 @@ interface KeyParts {
 
 /**
  * 64 hexadecimal digits for each step, which stand for it and all before it. Null from the first step on that cannot be known beforehand: one that
- * reads a path without a digest, clones a repository, or pulls an image by a tag, which may mean another one tomorrow.
+ * reads a path without a digest, clones a repository, pushes, or pulls an image by a tag, which may mean another one tomorrow.
  */
 export function stepKeys(steps: readonly KeyedStep[], { parent, ...parts }: KeyParts): (string | null)[] {
   let before: string | null = parent;
@@ -30,8 +30,8 @@ export function stepKeys(steps: readonly KeyedStep[], { parent, ...parts }: KeyP
 
 /** What a step does not see is no part of it: a file that it does not copy, how it is called. */
 function stepKey(step: KeyedStep, { parent, builder, context }: KeyParts): string | null {
-  // It leaves nothing on the disk; what it clones is in no step's key.
-  if (step.kind === "git") return null;
+  // They leave nothing on the disk; what is cloned is in no step's key, and what is pushed leaves the platform.
+  if (step.kind === "git" || step.kind === "pack" || step.kind === "push") return null;
   if (step.kind === "image" && !/@sha256:[0-9a-f]{64}$/.test(step.env["STEP_IMAGE"] ?? "")) return null;
   const files = step.inputs.map((input) => [input, Object.hasOwn(context, input) ? context[input] : null]);
   if (files.some(([, digest]) => digest === null)) return null;

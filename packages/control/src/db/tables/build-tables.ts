@@ -9,13 +9,22 @@ import type { Egress, EgressDenial } from "@skerry/contract/vms/egress";
 import type { TemplateConfig } from "./template-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
+/** What a build was asked for. One that has `push` makes no template. */
+export type StoredBuildRequest = BuildRequest & {
+  readonly push?: {
+    /** Of the version. */
+    readonly template_id: string;
+    readonly image: string;
+  };
+};
+
 export interface BuildTables {
   builds: {
     id: string;
     org_id: string;
     name: string;
     tag: string;
-    request: Json<BuildRequest>;
+    request: Json<StoredBuildRequest>;
     status: BuildStatus;
     version: Generated<number>;
     context: "none" | "awaited" | "there";
@@ -34,7 +43,7 @@ export interface BuildTables {
     image: ColumnType<DiskImage | null, string | null | undefined, string | null>;
     /** That was cloned; null: none, or not yet. */
     commit: ColumnType<string | null, string | null | undefined, string | null>;
-    /** The image that it pulled. */
+    /** The image that it pulled, or pushed. */
     source: ColumnType<PulledImage | null, string | null | undefined, string | null>;
     template_id: string;
     /** What its first steps came from, and what it would stand on without that; null: all steps are carried out. */

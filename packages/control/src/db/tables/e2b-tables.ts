@@ -28,6 +28,13 @@ export interface E2bTables {
     content: Buffer;
     created_at: Generated<Date>;
   };
+  /** Access tokens that were given away: with each, URLs of files of its sandbox may be signed. */
+  e2b_accesses: {
+    sandbox_id: string;
+    secret_sha256: string;
+    org_id: string;
+    noted_at: Generated<Date>;
+  };
   /** Those that are there whole. */
   e2b_archives: {
     org_id: string;

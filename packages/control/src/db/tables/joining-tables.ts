@@ -10,7 +10,9 @@ export interface JoiningTables {
     status_since: Generated<Date>;
     leave_offline: Generated<boolean>;
     certificate: string;
-    private_key: string;
+    /** Null once it is sealed. */
+    private_key: string | null;
+    sealed_key: Buffer | null;
     created_at: Generated<Date>;
   };
   join_tokens: {

@@ -6,6 +6,16 @@ import type { SandboxMode, SandboxStatus } from "@skerry/contract/sandboxes/sand
 import type { NextEvent } from "./event-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
+/** How the ports of one sandbox are served, where that is not as all are. */
+export interface PortOptions {
+  /** Ports on which the guest speaks TLS; its certificate is not looked at. */
+  readonly https?: readonly number[];
+  /** What the guest gets as `Host`; `${PORT}` in it is the port. */
+  readonly host?: string;
+  /** Its ports are told as E2B's clients expect it: e2b-visitors.ts. */
+  readonly e2b?: true;
+}
+
 export interface SandboxTables {
   sandboxes: {
     id: string;
@@ -51,6 +61,11 @@ export interface SandboxTables {
     pause_after_idle_ms: number | null;
     /** A call into it resumes it where it is paused. */
     auto_resume: Generated<boolean>;
+    /** Whether the pause at its timeout keeps its memory. */
+    keeps_memory: Generated<boolean>;
+    /** It was paused without its memory, so it boots from its disk. */
+    reboots: Generated<boolean>;
+    port_options: ColumnType<PortOptions, string | undefined, string>;
     /** What the end of the transition that is under way will be told as. */
     next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };

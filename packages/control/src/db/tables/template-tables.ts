@@ -59,4 +59,20 @@ export interface TemplateTables {
     size: string;
     memory_mib: number;
   };
+  /** In the object store, or on the way there. */
+  stored_layers: {
+    id: string;
+    org_id: string;
+    digest: string;
+    bytes: string;
+    status: "storing" | "ready" | "deleting";
+    sealed_key: Buffer | null;
+    pieces: Generated<number>;
+    urls: Generated<number>;
+    urls_until: Time;
+    damage: string | null;
+    attempts: Generated<number>;
+    due_at: Time;
+    created_at: Generated<Date>;
+  };
 }

@@ -1,5 +1,6 @@
 // A command as a request has it, held against what Linux takes.
 
+import { DEFAULT_WORKDIR } from "@skerry/contract/default-workdir";
 import type { ExecuteRequest } from "@skerry/contract/vms/execute";
 import { checkEnv, checkTogether } from "../../values/check-env.ts";
 import { checkText } from "../../values/check-text.ts";
@@ -21,9 +22,6 @@ export function readCommand(request: Pick<ExecuteRequest, "command" | "workdir" 
   return command;
 }
 
-/** Of the guest's agent. */
-const WORKDIR_DEFAULT = "/root";
-
 export function workdirOf({ workdir }: Pick<ExecuteRequest, "workdir">): string {
-  return workdir ?? WORKDIR_DEFAULT;
+  return workdir ?? DEFAULT_WORKDIR;
 }

@@ -22,12 +22,17 @@ import type { VmKind } from "../vm-kind.ts";
 import { changedPathOf, filePathOf } from "./file-path.ts";
 import { vmPath } from "../vm-path.ts";
 
-/** Lets in who has a signed URL of this file, with the mode that was signed. A list of what is below the path is not what was signed. */
+/** Lets in who has a signed URL of this file, with the mode that was signed. Neither a list of what is below the path nor attributes were signed. */
 function visitors(kind: VmKind, method: "GET" | "PUT"): NonNullable<Access["admit"]> {
   return (context, request) => {
     const { id } = request.params as { readonly id: string };
-    const { list, mode } = request.query as { readonly list?: unknown; readonly mode?: string };
-    const path = list === undefined ? filePathOf({ url: request.raw.url ?? "" }) : undefined;
+    const { list, attributes, mode } = request.query as {
+      readonly list?: unknown;
+      readonly attributes?: unknown;
+      readonly mode?: string;
+    };
+    const path =
+      list === undefined && attributes === undefined ? filePathOf({ url: request.raw.url ?? "" }) : undefined;
     const what = path === undefined ? "nothing" : fileSigned(method, path, mode);
     return admitVisitor(context, request, { kind, id, what });
   };

@@ -1,5 +1,6 @@
 // Files of a sandbox or a machine. Both ways the bytes pass through; nothing here holds a file.
 
+import { readAttributes } from "@skerry/contract/vms/file-attributes";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "../../context.ts";
 import { downloadFile, listDirectory, uploadFile } from "./files.ts";
@@ -28,14 +29,17 @@ export function uploadFileHandler(
   context: Context,
   kind: VmKind,
 ): Handler<ReturnType<typeof uploadFileOperation>> {
-  return (request, reply) =>
-    uploadFile(context, tenantOf(request), {
+  return async (request, reply) => {
+    const { mode, attributes } = request.query;
+    return uploadFile(context, tenantOf(request), {
       ...fileParams(kind, request, reply),
-      mode: request.query.mode,
+      mode,
+      attributes: attributes === undefined ? undefined : readAttributes(attributes),
       sizeBytes: contentLength(request),
       // Leaving the loop must not destroy the connection: the answer still has to go out.
       content: request.raw.iterator({ destroyOnReturn: false }),
     });
+  };
 }
 
 export function downloadFileHandler(

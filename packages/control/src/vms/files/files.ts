@@ -1,4 +1,5 @@
 import { UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
+import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { FileBody } from "../../host-client/file-calls.ts";
 import type { Tenant } from "../../caller.ts";
@@ -24,28 +25,34 @@ export async function uploadFile(
   params: FileParams & {
     /** Octal digits. */
     readonly mode: string | undefined;
+    /** Already checked. */
+    readonly attributes?: FileAttributes | undefined;
+    /** In bytes. */
+    readonly maxBytes?: number;
     /** Undefined where the sender does not know it before the end. */
     readonly sizeBytes: number | undefined;
     readonly content: AsyncIterable<Buffer>;
   },
 ): Promise<FileWritten> {
   const path = readUrlPath(params.encodedPath);
-  if (params.sizeBytes !== undefined && params.sizeBytes > UPLOAD_MAX_BYTES) throw uploadTooLarge();
+  const { attributes, maxBytes = UPLOAD_MAX_BYTES } = params;
+  if (params.sizeBytes !== undefined && params.sizeBytes > maxBytes) throw uploadTooLarge(maxBytes);
   const { row, client } = await runningVm(context, caller, params);
-  const upload = new BoundedUpload(params.content);
+  const upload = new BoundedUpload(params.content, maxBytes);
   try {
     return await client.files.write(
       row,
       {
         path,
         mode: params.mode === undefined ? DEFAULT_MODE : Number.parseInt(params.mode, 8),
+        attributes,
         sizeBytes: params.sizeBytes,
         content: upload,
       },
       params.gone,
     );
   } catch (error) {
-    if (upload.exceeded) throw uploadTooLarge();
+    if (upload.exceeded) throw uploadTooLarge(maxBytes);
     const moved = await unlessMoved(context, caller, { row, ref: params, error });
     throw withPath(await vmError(context, caller, params, moved), path);
   }

@@ -2,7 +2,6 @@
 
 import { Agent, type AgentOptions, type ClientRequest } from "node:http";
 import type { Duplex } from "node:stream";
-import type { PortConnection } from "../../host-client/port-connection.ts";
 
 /** Longer than a browser takes between a page and what belongs to it, and shorter than an idle guest is left to run. */
 const IDLE_MS = 2_000;
@@ -12,7 +11,7 @@ const IDLE_CONNECTIONS_MAX = 8;
 export interface PortTarget {
   /** One incarnation and port. */
   readonly host: string;
-  readonly connect: () => Promise<PortConnection>;
+  readonly connect: () => Promise<Duplex>;
 }
 
 /** Its second argument is there where the first is null, which its type cannot say. */

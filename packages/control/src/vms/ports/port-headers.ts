@@ -41,6 +41,8 @@ const credentials: ReadonlySet<string> = new Set([
   // E2B's clients open a sandbox with these.
   "x-access-token",
   "e2b-sandbox-id",
+  "e2b-sandbox-port",
+  "e2b-traffic-access-token",
 ]);
 
 /** We say these ourselves. */
@@ -64,6 +66,8 @@ export interface ClientFacts {
   readonly protocol: string;
   /** Of the path, before what the guest sees of it; undefined where the guest sees all of it, at an origin of its own. */
   readonly prefix: string | undefined;
+  /** What the guest gets as `Host`; undefined: its own. */
+  readonly guestHost?: string | undefined;
 }
 
 /** What the guest gets of a request. `Host` is what a server of developers expects; where the request was sent to stands beside it. */
@@ -79,7 +83,7 @@ export function fieldsForGuest(fields: readonly Field[], port: number, client: C
       return !hopByHop.has(lower) && !credentials.has(lower) && !ours.has(lower) && !named.has(lower);
     });
   return [
-    ["Host", `localhost:${port}`],
+    ["Host", client.guestHost ?? `localhost:${port}`],
     ...passed,
     ...cookies,
     ["X-Forwarded-For", client.address],

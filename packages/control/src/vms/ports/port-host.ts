@@ -18,6 +18,7 @@ interface OwnPort {
   readonly port: number;
   readonly path: string;
   readonly idHeader: string;
+  readonly portHeader: string;
 }
 
 /** For the listener. `domain`: below which ports have names, in lower case. `own`: a port of sandboxes that is served here. */
@@ -35,6 +36,21 @@ export function leadByHostName(domain: string, own?: OwnPort): (request: Counted
     const isOwn = own !== undefined && named.kind === "sbx" && named.port === own.port;
     request.url = (isOwn ? own.path : pathOf(named)) + url;
     if (isOwn) request.headers[own.idHeader] = named.id;
+  };
+}
+
+/** The same for a client of E2B that calls all ports of sandboxes at one URL, below `own.path`, and says which one it means in a header. */
+export function leadByPortHeader(own: OwnPort): (request: CountedRequest) => void {
+  return (request) => {
+    const { url = "", headers, portHost } = request;
+    // What came by a port's name is for that port.
+    if (portHost !== undefined || !url.startsWith(`${own.path}/`)) return;
+    const { [own.idHeader]: id, [own.portHeader]: port } = headers;
+    if (typeof id !== "string" || typeof port !== "string" || port === String(own.port)) return;
+    const named = portOf(`${port}-${id}`);
+    if (named?.kind !== "sbx") return;
+    request.isLedByHeader = true;
+    request.url = pathOf(named) + url.slice(own.path.length);
   };
 }
 

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { callerOf, tenantOf } from "../../api/authenticate-hook.ts";
@@ -9,6 +12,8 @@ import { isUpgrade } from "../../http/upgrades.ts";
 import { publicAddress } from "../../http/public-address.ts";
 import { splitSignature } from "../signed-urls/signature.ts";
 import { visitCookie } from "../signed-urls/visit-cookie.ts";
+import { portOptionsOf } from "../signed-urls/visitors.ts";
+import type { PortOptions } from "../../db/tables/sandbox-tables.ts";
 import { callVm, vmError, type VmKind } from "../vm-kind.ts";
 import type { listPortsOperation, requestPortOperation, setPortAccessOperation } from "./port-operations.ts";
 import { readPort, splitPortUrl } from "./port-path.ts";
@@ -47,14 +52,19 @@ export function requestPortHandler(
     const tenant = tenantOf(request);
     const port = readPort(request.params.port);
     const ref = { kind, id: request.params.id };
-    const call = proxiedOf(request, reply, port);
+    const options = await portOptionsOf(context, ref);
+    const call = proxiedOf(request, reply, { port, options });
+    const isTls = options.https?.includes(port) === true;
     try {
       await callVm(context, tenant, ref, (vm, client) =>
         proxy({
           ...call,
           target: {
             host: `${vm.execution_id}:${port}`,
-            connect: () => client.ports.connect(vm, port, call.gone),
+            connect: async () => {
+              const connection = await client.ports.connect(vm, port, call.gone);
+              return isTls ? overTls(connection, call.gone) : connection;
+            },
           },
         }),
       );
@@ -113,7 +123,28 @@ function refuseParts({ headers }: FastifyRequest): void {
   );
 }
 
-function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): Omit<Proxied, "target"> {
+/** What a guest says of itself in a certificate that it signed itself: the way to it is ours. */
+async function overTls(connection: Duplex, gone: AbortSignal): Promise<Duplex> {
+  const secure = connectTls({ socket: connection, rejectUnauthorized: false, servername: "localhost" });
+  try {
+    await once(secure, "secureConnect", { signal: gone });
+  } catch (error) {
+    secure.destroy();
+    throw new SkerryError("guest_failed", "What listens on the port speaks no TLS.", { cause: error });
+  }
+  return secure;
+}
+
+/** Undefined: as all are. */
+function hostHeaderOf({ host }: PortOptions, port: number): string | undefined {
+  return host?.replaceAll("${PORT}", String(port));
+}
+
+function proxiedOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { port, options }: { readonly port: number; readonly options: PortOptions },
+): Omit<Proxied, "target"> {
   const raw = countedRequestOf(request);
   const { signature, rest } = splitSignature(raw.url ?? "");
   const { prefix, guestUrl } = splitPortUrl(rest);
@@ -127,6 +158,7 @@ function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): 
     client: {
       ...{ address: request.ip, host: request.host, protocol: request.protocol },
       prefix: raw.portHost === undefined ? prefix : undefined,
+      guestHost: hostHeaderOf(options, port),
     },
     isWebSocket: isUpgrade(raw),
     gone: requestSignal(reply),

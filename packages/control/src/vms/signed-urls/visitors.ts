@@ -9,8 +9,11 @@ import { secretOf } from "../../api/authenticate-hook.ts";
 import type { Visitor } from "../../api/operation.ts";
 import type { Context } from "../../context.ts";
 import type { Database } from "../../db/database.ts";
+import { BoundedMap } from "../../values/bounded-map.ts";
 import { BatchLoader } from "../../db/batch-loader.ts";
 import { isPublicPort } from "../public-ports.ts";
+import { admitE2bClient } from "./e2b-visitors.ts";
+import type { PortOptions } from "../../db/tables/sandbox-tables.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { checkSignature, invalidSignature, splitSignature } from "./signature.ts";
 import { signingKey } from "./signing-key.ts";
@@ -20,6 +23,7 @@ interface Owned {
   readonly org_id: string;
   readonly status: string;
   readonly public_ports: readonly number[];
+  readonly port_options: PortOptions;
 }
 
 /** Of any organization: what it is asked for has no caller. */
@@ -30,9 +34,8 @@ const owners = {
 
 async function readOwners(db: Database, table: VmKind["table"], ids: readonly string[]) {
   const { rows } = await sql<Owned>`
-    select id, org_id, status, public_ports from ${sql.table(table)} where id = any(${[...ids]}::text[])`.execute(
-    db,
-  );
+    select id, org_id, status, public_ports, ${table === "sandboxes" ? sql`port_options` : sql`'{}'::jsonb as port_options`}
+    from ${sql.table(table)} where id = any(${[...ids]}::text[])`.execute(db);
   return rows.map((row) => [row.id, row] as const);
 }
 
@@ -65,12 +68,31 @@ export async function admitVisitor(
   }
   // What is no token of ours may be one of what listens on the port, which does not get it.
   if (wanted.port === undefined || secretOf(request)?.startsWith("sk_") === true) return undefined;
+  return admitWithout(context, request, { ...wanted, port: wanted.port });
+}
+
+/** To a port that is public, or of a sandbox of E2B's clients, whose ports have a token of their own. */
+async function admitWithout(
+  context: Context,
+  request: FastifyRequest,
+  wanted: Wanted & { readonly port: number },
+): Promise<Visitor | undefined> {
+  const again = () => ownerOf(context, wanted);
+  const owner = await again();
+  const { portHost, isLedByHeader } = countedRequestOf(request);
+  // Such a client shows the sandbox's token, or none where its ports are public.
+  if (owner !== undefined && (isLedByHeader || (owner.port_options.e2b === true && portHost !== undefined)))
+    return admitE2bClient(context, request, { ...owner, port: wanted.port, again });
+  const publicOwner = (found: Owned | undefined) =>
+    found !== undefined && isPublicPort(found.public_ports, wanted.port) && found.status !== "destroyed"
+      ? found.org_id
+      : undefined;
   const check = async () => {
-    const found = await ownerOfPublic(context, wanted);
+    const found = publicOwner(await again());
     if (found !== undefined) return found;
     throw new SkerryError("unauthorized", "The port is not public any more.");
   };
-  const orgId = await ownerOfPublic(context, wanted);
+  const orgId = publicOwner(owner);
   return orgId === undefined ? undefined : { orgId, check };
 }
 
@@ -88,13 +110,31 @@ async function checkSigned(context: Context, wanted: Wanted, signature: string):
   return owner.org_id;
 }
 
-async function ownerOfPublic(context: Context, wanted: Wanted): Promise<string | undefined> {
-  const owner = await ownerOf(context, wanted);
-  const isPublic =
-    wanted.port !== undefined && owner !== undefined && isPublicPort(owner.public_ports, wanted.port);
-  return isPublic && owner.status !== "destroyed" ? owner.org_id : undefined;
+const OPTIONS_KEPT = 10_000;
+/** They are written just after the start of a sandbox, before it is told to its client, and not changed. */
+const NONE_FOR_MS = 5_000;
+const knownOptions = new BoundedMap<string, { readonly options: PortOptions; readonly untilMs: number }>(
+  OPTIONS_KEPT,
+);
+
+/** How the ports of one are served. */
+export async function portOptionsOf(
+  context: Context,
+  wanted: Pick<Wanted, "kind" | "id">,
+): Promise<PortOptions> {
+  if (wanted.kind.table === "machines") return {};
+  const known = knownOptions.get(wanted.id);
+  if (known !== undefined && known.untilMs > performance.now()) return known.options;
+  const options = (await ownerOf(context, wanted))?.port_options;
+  if (options === undefined) return {};
+  const forMs = options.e2b === true ? Infinity : NONE_FOR_MS;
+  knownOptions.set(wanted.id, { options, untilMs: performance.now() + forMs });
+  return options;
 }
 
-async function ownerOf({ db }: Context, { kind, id }: Wanted): Promise<Owned | undefined> {
+async function ownerOf(
+  { db }: Context,
+  { kind, id }: Pick<Wanted, "kind" | "id">,
+): Promise<Owned | undefined> {
   return kind.isId(id) ? owners[kind.table].find(db, id) : undefined;
 }

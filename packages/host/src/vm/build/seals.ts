@@ -8,6 +8,7 @@
 
 import { chown, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import {
   SEAL_WITHIN_MS,
@@ -78,7 +79,7 @@ export class Seals {
     const build = buildOf(entry);
     const index = build.seals.findIndex(({ id }) => id === sealId);
     const uid = uidOf(resources, resources.slots.slot(record.slot));
-    await cut(live.qmp, { folder: record.folder, uid, index });
+    await orEnded(live.qmp, cut(live.qmp, { folder: record.folder, uid, index }));
     const file = join(record.folder, fileOf(index));
     const maxBytes = fileMibOf(build.disk_gib) * MIB;
     const content = whileWorthIt(live.qmp, withinDiskReserve(record.folder, layers.read(file)));
@@ -156,6 +157,20 @@ async function nodesOf(qmp: Qmp): Promise<{ all: Set<string>; inUse: Set<string>
   };
 }
 
+/** A QEMU may end at any question. What that throws speaks of a socket, and would be told as a fault of ours. */
+async function orEnded(qmp: Qmp, work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (cause) {
+    if (await Promise.race([qmp.closed.then(() => true), nextTurn(false)])) throw ended(cause);
+    throw cause;
+  }
+}
+
+function ended(cause?: unknown): SkerryError {
+  return new SkerryError("vm_not_running", "The VM ended while its target was sealed.", { cause });
+}
+
 /** Ends with the VM, since what is copied is of no use then, and with the time that the caller waits. */
 async function* whileWorthIt(qmp: Qmp, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isOpen = true;
@@ -166,7 +181,7 @@ async function* whileWorthIt(qmp: Qmp, content: AsyncIterable<Uint8Array>): Asyn
       throw new SkerryError("guest_timeout", "The target could not be copied in time.", {
         remediation: "Try again when less is going on on the host, or build less at once.",
       });
-    if (!isOpen) throw new SkerryError("vm_not_running", "The VM ended while its target was sealed.");
+    if (!isOpen) throw ended();
     yield part;
   }
 }

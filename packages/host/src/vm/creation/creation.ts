@@ -22,6 +22,7 @@ import { type RecordOwner } from "../read-records.ts";
 import { diskGone } from "../lifecycle/unreadable.ts";
 import type { Snapshots } from "../saved/snapshots.ts";
 import { goOn, readOrigin } from "./from-saved.ts";
+import { rebootPaused } from "./reboot-paused.ts";
 import type { NewVm } from "./new-vm.ts";
 import { buildOn } from "../build/build-on.ts";
 import type { Layers } from "../disk/layers.ts";
@@ -106,7 +107,8 @@ async function bringUpFrom(
   const { from } = request.spec;
   if (from !== undefined) {
     const origin = await readOrigin(options, request, from);
-    return goOn(options, newVm, { ...request, origin }, signal);
+    const isReboot = from.kind === "paused" && from.reboot === true;
+    return (isReboot ? rebootPaused : goOn)(options, newVm, { ...request, origin }, signal);
   }
   return (await wake(options, newVm, request)) ?? (await clone(options, newVm, request, signal));
 }

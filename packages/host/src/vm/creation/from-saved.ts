@@ -54,7 +54,7 @@ async function pausedIn({ owner }: CreationOptions, former: VmRequest["paused"])
   return { folder: former.folder, saved: await readSaved(former.folder, owner.places) };
 }
 
-interface GoOnRequest extends VmRequest {
+export interface GoOnRequest extends VmRequest {
   readonly origin: SavedFolder;
 }
 
@@ -99,14 +99,14 @@ export async function goOn(
 }
 
 /** Its files stay unless it goes on. */
-async function clearPaused(newVm: NewVm): Promise<void> {
+export async function clearPaused(newVm: NewVm): Promise<void> {
   newVm.staysPaused = true;
   for (const socket of [vmPaths.qmp, vmPaths.agent])
     await rm(join(newVm.record.folder, socket), { force: true });
 }
 
 /** Its files are whole, and are found under the new execution id from now on, so that what is asked of it names what there is. */
-async function confirmPaused({ record }: NewVm, { folder, saved }: SavedFolder): Promise<void> {
+export async function confirmPaused({ record }: NewVm, { folder, saved }: SavedFolder): Promise<void> {
   await settled([checkSaved(folder, saved), saveRecord({ ...record, ...paused })]);
 }
 

@@ -4,6 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { PauseVm } from "@skerry/contract/host-api/snapshots";
 import type { Vm } from "@skerry/contract/host-api/vm";
+import { runCommand } from "../../guest/agent.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
 import { paused } from "../lifecycle/end-reason.ts";
@@ -60,6 +61,11 @@ export class PauseRequests {
   async #pauseRunning(entry: Running, order: PauseVm): Promise<void> {
     const { table, lifecycle } = this.#options;
     checkUnused(entry, order);
+    if (order.sync === true) {
+      await syncDisk(entry);
+      // The same order may have come twice, and who was here first may have paused it, or ended it, meanwhile.
+      if (entry.ending !== undefined || !table.holds(entry)) return;
+    }
     const saving = this.#save(entry, order);
     // Another request for its end waits. Its QEMU may also end by itself meanwhile, which nothing but this looks at then.
     const over = saving.then(
@@ -100,6 +106,21 @@ export class PauseRequests {
         await standstill.goOn();
         orDiskFull(error);
       }
+    });
+  }
+}
+
+const SYNC_DEADLINE_MS = 60_000;
+
+/** A guest at rest is woken for it. Its programs run on meanwhile: what they write from here on is lost, as with a power failure. */
+async function syncDisk({ live, idlePause }: Running): Promise<void> {
+  try {
+    using _awake = await idlePause.use();
+    await runCommand(live.channel, "sync", SYNC_DEADLINE_MS);
+  } catch (error) {
+    throw new SkerryError("guest_failed", "The guest did not write its disk out.", {
+      remediation: "Try again, or pause it with its memory. The guest needs the program `sync`.",
+      cause: error,
     });
   }
 }

@@ -1,5 +1,5 @@
-// Boots a machine from the disk that its previous VM left. The memory of a frozen template would not fit a
-// disk that has changed since.
+// Boots a machine from the disk that its previous VM left, or a paused sandbox whose memory is given up. The memory of a frozen template
+// would not fit a disk that has changed since.
 
 import { addAbortListener } from "node:events";
 import { rm, stat } from "node:fs/promises";
@@ -61,7 +61,7 @@ async function answered({ resources, record }: BootOptions, qmp: Qmp): Promise<G
     const agent = join(record.folder, vmPaths.agent);
     return await firstAnswer(qmp, GuestChannel.connect(agent, { resync: false, deadlineMs }));
   } catch (error) {
-    throw new SkerryError("guest_failed", "The machine did not boot from its disk.", {
+    throw new SkerryError("guest_failed", "The VM did not boot from its disk.", {
       remediation: "The end of its console log says why.",
       cause: error,
     });
@@ -70,7 +70,7 @@ async function answered({ resources, record }: BootOptions, qmp: Qmp): Promise<G
 
 async function startBooting({ resources, parts, record, size }: BootOptions): Promise<StartedQemu> {
   const { below } = record;
-  if (below === undefined) throw new Error("the record does not say what the machine's disk stands on");
+  if (below === undefined) throw new Error("the record does not say what the VM's disk stands on");
   const { machine, boot } = parts;
   return startQemu(resources, {
     record,
@@ -84,7 +84,7 @@ async function startBooting({ resources, parts, record, size }: BootOptions): Pr
     },
     diskGib: await diskGibOf(below),
     purpose: "boot",
-    isMachine: true,
+    isMachine: record.machine !== undefined,
     state: undefined,
   });
 }
@@ -93,7 +93,7 @@ async function startBooting({ resources, parts, record, size }: BootOptions): Pr
 export async function diskGibOf({ root_image, disk_gib }: BackingFiles): Promise<number> {
   if (disk_gib !== undefined) return disk_gib;
   const { size } = await stat(root_image).catch((error: unknown) => {
-    throw new SkerryError("internal", "The template that the machine's disk stands on is gone.", {
+    throw new SkerryError("internal", "The template that the VM's disk stands on is gone.", {
       cause: error,
     });
   });

@@ -371,9 +371,16 @@ class AsyncSandbox:
             self.id, execution, after=after, hold=hold, reconnect_s=reconnect_s
         )
 
-    async def upload(self, path: str, content: AsyncUploadContent, *, mode: Optional[str] = None) -> FileWritten:
+    async def upload(
+        self,
+        path: str,
+        content: AsyncUploadContent,
+        *,
+        mode: Optional[str] = None,
+        attributes: Optional[Mapping[str, str]] = None,
+    ) -> FileWritten:
         """See ``AsyncSandboxes.upload``."""
-        return await self._sandboxes.upload(self.id, path, content, mode=mode)
+        return await self._sandboxes.upload(self.id, path, content, mode=mode, attributes=attributes)
 
     async def download(self, path: str, *, max_bytes: int = DOWNLOAD_MAX_BYTES) -> bytes:
         """See ``AsyncSandboxes.download``."""

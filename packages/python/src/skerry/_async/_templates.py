@@ -6,7 +6,7 @@ from typing import List, Mapping, Optional
 
 from .._paths import segment
 from .._request import Request
-from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList
+from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList, TemplatePushRequest
 from ._builds import AsyncBuilds
 from ._content import AsyncUploadContent
 from ._http import AsyncHttp
@@ -38,7 +38,7 @@ class AsyncTemplates:
     ) -> Build:
         """Builds a template, and returns when the build has ended: ``status`` is ``ready``, ``failed`` or ``canceled``.
 
-        ``context``: what ``copy`` and a Dockerfile read, a tar archive that is not compressed. To see the log meanwhile, call ``begin_build`` and
+        ``context``: what ``copy`` and a Dockerfile read, or the image of ``archive``: a tar archive that is not compressed. To see the log meanwhile, call ``begin_build`` and
         ``builds.follow_log``. ``secrets``: values for ``RUN --mount=type=secret,id=NAME`` of a Dockerfile, by their names.
         """
         wanted = request.copy()
@@ -51,6 +51,18 @@ class AsyncTemplates:
                 await self._builds.send_secret(begun["id"], name, value=value)
         if context is not None and begun["waits_for_context"]:
             await self._builds.send_context(begun["id"], context)
+        return await self._until_end(begun)
+
+    async def begin_push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+        """Begins a push, and returns as soon as there is its build; ``builds`` says how far it is."""
+        path = f"/v1/templates/{segment(name_or_id)}/push"
+        return await self._http.json(Request("POST", path, json=request, creates=True), Build)
+
+    async def push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+        """Pushes a version to a registry as an OCI image, and returns when that has ended: ``status`` is ``ready``, and ``pushed`` has the digest, or it is ``failed`` or ``canceled``."""
+        return await self._until_end(await self.begin_push(name_or_id, request))
+
+    async def _until_end(self, begun: Build) -> Build:
         async with self._builds.follow_log(begun["id"]) as lines:
             async for _ in lines:
                 pass

@@ -372,9 +372,16 @@ class Sandbox:
             self.id, execution, after=after, hold=hold, reconnect_s=reconnect_s
         )
 
-    def upload(self, path: str, content: UploadContent, *, mode: Optional[str] = None) -> FileWritten:
+    def upload(
+        self,
+        path: str,
+        content: UploadContent,
+        *,
+        mode: Optional[str] = None,
+        attributes: Optional[Mapping[str, str]] = None,
+    ) -> FileWritten:
         """See ``Sandboxes.upload``."""
-        return self._sandboxes.upload(self.id, path, content, mode=mode)
+        return self._sandboxes.upload(self.id, path, content, mode=mode, attributes=attributes)
 
     def download(self, path: str, *, max_bytes: int = DOWNLOAD_MAX_BYTES) -> bytes:
         """See ``Sandboxes.download``."""

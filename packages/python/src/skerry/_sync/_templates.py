@@ -7,7 +7,7 @@ from typing import List, Mapping, Optional
 
 from .._paths import segment
 from .._request import Request
-from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList
+from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList, TemplatePushRequest
 from ._builds import Builds
 from ._content import UploadContent
 from ._http import Http
@@ -39,7 +39,7 @@ class Templates:
     ) -> Build:
         """Builds a template, and returns when the build has ended: ``status`` is ``ready``, ``failed`` or ``canceled``.
 
-        ``context``: what ``copy`` and a Dockerfile read, a tar archive that is not compressed. To see the log meanwhile, call ``begin_build`` and
+        ``context``: what ``copy`` and a Dockerfile read, or the image of ``archive``: a tar archive that is not compressed. To see the log meanwhile, call ``begin_build`` and
         ``builds.follow_log``. ``secrets``: values for ``RUN --mount=type=secret,id=NAME`` of a Dockerfile, by their names.
         """
         wanted = request.copy()
@@ -52,6 +52,18 @@ class Templates:
                 self._builds.send_secret(begun["id"], name, value=value)
         if context is not None and begun["waits_for_context"]:
             self._builds.send_context(begun["id"], context)
+        return self._until_end(begun)
+
+    def begin_push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+        """Begins a push, and returns as soon as there is its build; ``builds`` says how far it is."""
+        path = f"/v1/templates/{segment(name_or_id)}/push"
+        return self._http.json(Request("POST", path, json=request, creates=True), Build)
+
+    def push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+        """Pushes a version to a registry as an OCI image, and returns when that has ended: ``status`` is ``ready``, and ``pushed`` has the digest, or it is ``failed`` or ``canceled``."""
+        return self._until_end(self.begin_push(name_or_id, request))
+
+    def _until_end(self, begun: Build) -> Build:
         with self._builds.follow_log(begun["id"]) as lines:
             for _ in lines:
                 pass

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Generator, Dict, Mapping, Optional, Sequence, Union
 
 from .._event_stream import EventReader, EventStreamError
@@ -232,17 +233,24 @@ class VmCalls:
         return Executions(self._http, self._at(id))
 
     def upload(
-        self, id: str, path: str, content: UploadContent, *, mode: Optional[str] = None
+        self,
+        id: str,
+        path: str,
+        content: UploadContent,
+        *,
+        mode: Optional[str] = None,
+        attributes: Optional[Mapping[str, str]] = None,
     ) -> FileWritten:
         """Writes a file of at most 100 MB; ``path`` is absolute in the VM, ``mode`` its permissions in octal (default ``0644``).
 
         ``content`` is text, bytes, a ``pathlib.Path``, a file open for reading bytes, or an iterable of bytes; the last three go through as
-        they come. Missing directories are created; a broken upload leaves nothing behind.
+        they come. Missing directories are created; a broken upload leaves nothing behind. ``attributes`` are extended attributes of the file
+        (``user.NAME`` in the VM), by their names without the prefix.
         """
         request = Request(
             "PUT",
             file_path(self._at(id), path),
-            query={"mode": checked_mode(mode)},
+            query={"mode": checked_mode(mode), "attributes": None if attributes is None else json.dumps(attributes)},
             headers={"content-type": "application/octet-stream"},
             answer_within_s=CREATE_WITHIN_S,
         )

@@ -1,0 +1,45 @@
+// A build from its beginning to its end, as a command shows it: what it prints, on standard error, and why it failed.
+
+import type { Build, PushOptions, Skerry } from "@skerry/sdk";
+import type { Cli } from "../../cli.ts";
+import { CliError, InterruptedError } from "../../errors.ts";
+
+type Told = Required<Pick<PushOptions, "onBuild" | "onLine">>;
+
+/** `carryOut` resolves with the build when it has ended, and is given what it tells of it meanwhile; `deed` says what the build does. An interrupt cancels it.
+ *  Throws its error where it is not ready. */
+export async function followToEnd(
+  cli: Cli,
+  client: Skerry,
+  carryOut: (told: (deed: (build: Build) => string) => Told) => Promise<Build>,
+): Promise<Build> {
+  let begun: Build | undefined;
+  let printed = Promise.resolve();
+  const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
+  try {
+    const build = await carryOut((deed) => ({
+      onBuild: (one) => {
+        begun = one;
+        void print(`${one.id} ${deed(one)}.`);
+      },
+      onLine: ({ step, text }) => void print(`${step === null ? "-" : step + 1}  ${text}`),
+    }));
+    await printed;
+    if (build.status !== "ready") throw notReady(build);
+    return build;
+  } catch (error) {
+    // Nobody waits for it any more.
+    if (begun !== undefined && error instanceof InterruptedError) await client.builds.cancel(begun.id);
+    throw error;
+  }
+}
+
+function notReady({ id, status, error, steps }: Build): CliError {
+  if (error === null) return new CliError(`build_${status}`, `The build ${id} is ${status}.`);
+  const name = error.step === null ? undefined : steps[error.step]?.name;
+  const where = name === undefined ? "" : ` The step was: ${name}`;
+  return new CliError(error.code, `${error.message}${where}`, {
+    lines: error.last_lines,
+    remediation: `The whole log: skerry build logs ${id}`,
+  });
+}

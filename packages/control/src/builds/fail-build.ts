@@ -1,0 +1,46 @@
+// The end of a build that cannot go on: its error, as users read it, and its line in the audit log.
+
+import type { Build } from "@skerry/contract/builds/build";
+import { SkerryError } from "@skerry/contract/errors";
+import { recordOwnActs } from "../audit/audit-log.ts";
+import type { Context } from "../context.ts";
+import { buildById, proceedBuild, type BuildRow } from "./build-store.ts";
+
+const SERVICE = "builder";
+
+interface FailedStep {
+  readonly step: number;
+  readonly exitCode: number;
+  readonly last: readonly string[];
+}
+
+/** The row as it is then: `failed`, or what another writer has made of it meanwhile; undefined where it is gone. `failed` says which step it was. */
+export async function failBuild(
+  context: Context,
+  row: BuildRow,
+  cause: Error,
+  failed?: FailedStep,
+): Promise<BuildRow | undefined> {
+  const known =
+    cause instanceof SkerryError ? cause : new SkerryError("internal", "Something unexpected went wrong.");
+  if (!(cause instanceof SkerryError))
+    context.log.error({ err: cause, build_id: row.id }, "a build failed unexpectedly");
+  const error: Build["error"] = {
+    code: known.code,
+    // It may quote what a guest says, and the database refuses what is no text.
+    message: known.message.toWellFormed().replaceAll("\0", "\uFFFD"),
+    step: failed?.step ?? null,
+    exit_code: failed?.exitCode ?? null,
+    last_lines: [...(failed?.last ?? [])],
+  };
+  return context.db.transaction().execute(async (transaction) => {
+    const now = await buildById(transaction, row.id);
+    if (now === undefined || now.status !== row.status) return now;
+    const ended = await proceedBuild(transaction, now, "failed", { error });
+    if (ended !== undefined)
+      await recordOwnActs(transaction, { service: SERVICE, action: "build.fail", resource: "build" }, [
+        ended,
+      ]);
+    return ended;
+  });
+}

@@ -1,0 +1,25 @@
+// How the ports of a sandbox are served that E2B's clients make.
+
+import type { Context } from "../context.ts";
+import type { PortOptions } from "../db/tables/sandbox-tables.ts";
+import { areAllPortsPublic } from "../vms/ports/ports.ts";
+import type { NewSandbox } from "./sandbox-bodies.ts";
+
+/** None where the request asks for nothing and no port has a name. */
+export function portOptionsOf(
+  { sandboxDomain }: Pick<Context, "sandboxDomain">,
+  network: NewSandbox["network"] = {},
+): PortOptions {
+  const { allowPublicTraffic, httpsPorts: https, maskRequestHost: host } = network;
+  const asked = [https, host].some((one) => one !== undefined) || allowPublicTraffic === false;
+  if (sandboxDomain === undefined && !asked) return {};
+  return { e2b: true, ...(https !== undefined && { https }), ...(host !== undefined && { host }) };
+}
+
+/** Whether its ports need its traffic access token; of the row of a sandbox. Where ports have no names, clients reach them by `E2B_SANDBOX_URL` alone. */
+export function isClosed(
+  { sandboxDomain }: Pick<Context, "sandboxDomain">,
+  row: { readonly port_options: PortOptions; readonly public_ports: readonly number[] },
+): boolean {
+  return (sandboxDomain === undefined || row.port_options.e2b === true) && !areAllPortsPublic(row);
+}

@@ -1,0 +1,13 @@
+// By itself, so that the service that does it loads nothing of what answers E2B's clients.
+
+import { sql } from "kysely";
+import type { Queries } from "../db/database.ts";
+
+/** Forgets who could sign URLs of files of sandboxes that have ended. How many; at most `limit`. */
+export async function sweepAccesses(db: Queries, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from e2b_accesses where (sandbox_id, secret_sha256) in (
+      select a.sandbox_id, a.secret_sha256 from e2b_accesses a join sandboxes s on s.id = a.sandbox_id
+      where s.status in ('destroyed', 'failed') limit ${limit})`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}

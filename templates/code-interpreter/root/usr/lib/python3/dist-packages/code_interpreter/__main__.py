@@ -1,0 +1,5 @@
+import asyncio
+
+from .server import serve
+
+asyncio.run(serve())

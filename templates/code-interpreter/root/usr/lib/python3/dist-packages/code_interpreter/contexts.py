@@ -1,0 +1,169 @@
+"""Contexts: where code runs that shares its variables. Each has a kernel, and its cells run one after the other."""
+
+import asyncio
+import os
+import uuid
+
+import tornado.web
+
+from .kernel import Kernel, KernelDied
+from .results import END, OutputTooLarge, error_event
+
+CONTEXTS_MAX = 100
+DEFAULT_CWD = "/home/user"
+LANGUAGES = {"python": "python", "python3": "python", "py": "python"}
+
+# The agent writes both when a clone begins to be a sandbox of its own.
+MACHINE_ID = "/etc/machine-id"
+ENVIRONMENT = "/run/skerry-environment"
+
+
+class Refusal(tornado.web.HTTPError):
+    """A request that is answered with this status, and with why."""
+
+    def __init__(self, status, message):
+        super().__init__(status)
+        self.message = message
+
+
+def language_of(asked):
+    language = LANGUAGES.get((asked or "python").lower())
+    if language is None:
+        raise Refusal(400, f"There is no kernel for {asked[:40]!r} here: this template runs Python.")
+    return language
+
+
+def sandbox_environment():
+    try:
+        with open(ENVIRONMENT, errors="surrogateescape") as file:
+            entries = file.read().split("\0")
+    except FileNotFoundError:
+        return {}
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def machine_id():
+    with open(MACHINE_ID) as file:
+        return file.read()
+
+
+class Context:
+    def __init__(self, language, cwd):
+        self.id = str(uuid.uuid4())
+        self.language, self.cwd = language, cwd
+        self.is_removed = False
+        self._turn = asyncio.Lock()
+        self._kernel = None
+        self._machine = None
+        self._env = {}
+
+    def described(self):
+        return {"id": self.id, "language": self.language, "cwd": self.cwd}
+
+    async def start(self):
+        self._machine, self._env = machine_id(), sandbox_environment()
+        self._kernel = await Kernel.start(self.cwd, self._env)
+
+    async def warm_up(self):
+        await self._kernel.run_quietly("warm_up()")
+
+    async def restart(self):
+        """What runs in it ends with an error event."""
+        if self._kernel is not None:
+            await self._kernel.kill()
+        async with self._turn:
+            await self._ensure_kernel()
+
+    async def end(self):
+        self.is_removed = True
+        if self._kernel is not None:
+            await self._kernel.kill()
+
+    async def execute(self, code, env, gone):
+        """Events, in order; the last one is the end. Where the client goes away, what runs is interrupted."""
+        async with self._turn:
+            if gone.is_set():
+                return
+            try:
+                await self._ensure_kernel()
+                await self._be_of_this_sandbox()
+                if env:
+                    await self._kernel.run_quietly(f"lay_over({env!r})")
+                async for event in self._kernel.run(code, gone):
+                    yield event
+                if env:
+                    await self._kernel.run_quietly("take_off()")
+            except KernelDied:
+                await self._kernel.kill()
+                yield error_event("KernelDied", "The kernel ended, and what it had in memory is gone.")
+            except OutputTooLarge as error:
+                yield error_event("OutputTooLarge", str(error))
+            yield END
+
+    async def _ensure_kernel(self):
+        if self.is_removed:
+            raise KernelDied()
+        if self._kernel is None or not self._kernel.is_alive():
+            await self.start()
+
+    async def _be_of_this_sandbox(self):
+        """A kernel that was frozen has neither the variables of the sandbox that it wakes in, nor random numbers that no other clone has."""
+        machine, env = machine_id(), sandbox_environment()
+        if machine != self._machine:
+            await self._kernel.run_quietly("reseed()")
+        if env != self._env:
+            gone = sorted(set(self._env) - set(env))
+            await self._kernel.run_quietly(f"set_environment({env!r}, {gone!r})")
+        self._machine, self._env = machine, env
+
+
+class Contexts:
+    def __init__(self):
+        self._contexts = {}
+        self._defaults = {}
+
+    def list(self):
+        return list(self._contexts.values())
+
+    async def warm_up(self):
+        context = self._default("python")
+        await context.start()
+        await context.warm_up()
+
+    def find(self, context_id):
+        context = self._contexts.get(context_id)
+        if context is None:
+            raise Refusal(404, f"Context {context_id} not found")
+        return context
+
+    def of_request(self, context_id, language):
+        if context_id is not None:
+            return self.find(context_id)
+        return self._default(language_of(language))
+
+    def _default(self, language):
+        known = self._defaults.get(language)
+        if known is None or known.is_removed:
+            known = self._defaults[language] = Context(language, DEFAULT_CWD)
+            self._contexts[known.id] = known
+        return known
+
+    async def create(self, language, cwd):
+        context = Context(language_of(language), cwd or DEFAULT_CWD)
+        if not os.path.isdir(context.cwd):
+            raise Refusal(400, f"{context.cwd[:200]!r} is not a folder.")
+        if len(self._contexts) >= CONTEXTS_MAX:
+            raise Refusal(429, f"There are {CONTEXTS_MAX} contexts already.")
+        self._contexts[context.id] = context
+        try:
+            await context.start()
+        except BaseException:
+            del self._contexts[context.id]
+            await context.end()
+            raise
+        return context
+
+    async def remove(self, context_id):
+        context = self.find(context_id)
+        del self._contexts[context_id]
+        await context.end()
