@@ -70,10 +70,10 @@ const BUSYBOX = [
   "set -e; mkfs.ext4 -q -L root /dev/vdb 512M; mount /dev/vdb /mnt; mkdir -p /mnt/bin /mnt/etc /mnt/srv /mnt/var/log",
   "cp /bin/busybox /mnt/bin/busybox; for name in $(busybox --list); do [ -e /mnt/bin/$name ] || ln -s busybox /mnt/bin/$name; done",
   "echo root:x:0:0::/root:/bin/sh > /mnt/etc/passwd; echo web:x:500:500::/srv:/bin/sh >> /mnt/etc/passwd",
-  "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; umount /mnt",
+  "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; chown 500:500 /mnt/srv; umount /mnt",
 ].join("\n");
 
-test("a root file system of another kind runs as well: its start command is frozen with it, and it can be paused, kept and stopped", async () => {
+test("a root file system of another kind runs as well: its start command is frozen with it, runs again after a boot, and it can be paused, kept and stopped", async () => {
   const build = await vms.startBuild("bld_busybox", { on: { kind: "empty" }, disk_gib: 1 });
   await vms.sh(build, BUSYBOX);
   const first = await vms.seal(build, "seal_1");
@@ -123,18 +123,27 @@ test("a root file system of another kind runs as well: its start command is froz
   await host.call("POST", "/vms/sbx_served/pause", { execution_id: sandbox.executionId });
   const resumed = await vms.start("sbx_served", { template, from: { kind: "paused" } });
   expect(await vms.sh(resumed, served)).toBe(answers);
-  await vms.destroy(resumed);
+  await host.call("POST", "/vms/sbx_served/pause", { execution_id: resumed.executionId });
+  const rebooted = await vms.start("sbx_served", { template, from: { kind: "paused", reboot: true } });
+  expect(await vms.sh(rebooted, served)).toBe(answers);
+  await vms.destroy(rebooted);
   await host.call("DELETE", `/snapshots/${snapshot_id}`);
 
   const fresh = await vms.start("mch_served", { template, machine: { command: null, disk: "new" } });
-  await vms.sh(fresh, "echo kept > /srv/kept || true");
+  await vms.sh(fresh, "echo kept > /srv/kept");
   const stop = { execution_id: fresh.executionId, grace_ms: 1_000 };
   expect(await host.call("POST", "/vms/mch_served/stop", stop)).toMatchObject({
     body: { status: "stopped" },
   });
   const booted = await vms.start("mch_served", { template, machine: { command: null, disk: "kept" } });
-  expect(await vms.sh(booted, "whoami; pwd; echo $GREETING")).toBe("web\n/srv\nhello\n");
-  await vms.destroy(booted);
+  expect(await vms.sh(booted, served)).toBe(answers);
+  await vms.sh(booted, "rm /srv/index.html");
+  await host.call("POST", "/vms/mch_served/stop", { ...stop, execution_id: booted.executionId });
+  const changed = await vms.start("mch_served", { template, machine: { command: null, disk: "kept" } });
+  expect(await vms.sh(changed, "ls; whoami"), "what never becomes ready keeps no machine away").toBe(
+    "kept\nweb\n",
+  );
+  await vms.destroy(changed);
   await host.call("DELETE", `/templates/${template}`);
 });
 

@@ -140,6 +140,11 @@ export class TemplateLibrary {
     return template === undefined ? {} : { user: template.user, workdir: template.workdir };
   }
 
+  /** What its VMs run when they boot from their own disk; nothing where the template is not on this host. */
+  startOf(name: string): TemplateImage["start"] {
+    return this.#options.own.find(name)?.start ?? this.#entries.get(name)?.description.start;
+  }
+
   /** The root file system of a built-in template. */
   imageOf(name: string): { readonly file: string; readonly disk_gib: number } {
     const entry = this.#entries.get(name);

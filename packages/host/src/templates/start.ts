@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ReadyCondition, TemplateImage } from "@skerry/contract/host-api/templates";
+import type { Logger } from "pino";
 import { configure, clockAndEntropy, connectPort, runCommand } from "../guest/agent.ts";
 import { ChannelClosed, type GuestChannel } from "../guest/channel.ts";
 import { statEntry } from "../guest/entries.ts";
@@ -12,6 +13,8 @@ import type { OwnTemplate } from "./own-templates.ts";
 
 const LOG = "/var/log/skerry-start.log";
 const START_DEADLINE_MS = 10_000;
+/** Who resumes a sandbox or starts a machine waits for it, on top of the boot. */
+const READY_AFTER_BOOT_MS = 40_000;
 const ASK_EVERY_MS = 250;
 const HTTP_DEADLINE_MS = 5_000;
 const ANSWER_MAX_BYTES = 64;
@@ -42,6 +45,22 @@ export async function startIn(
     });
   });
   if (start.ready !== undefined) await untilReady(channel, start.ready, start.timeout_ms);
+}
+
+/**
+ * In a VM that has booted from its own disk, and so without what the template had in memory. Its owner may have changed what the command needs, so a
+ * command that does not start or become ready is told in the log, and the VM is there all the same.
+ */
+export async function startAgain(
+  channel: GuestChannel,
+  start: NonNullable<TemplateImage["start"]>,
+  log: Logger,
+): Promise<void> {
+  const timeout_ms = Math.min(start.timeout_ms, READY_AFTER_BOOT_MS);
+  await startIn(channel, { ...start, timeout_ms }).catch((error: unknown) => {
+    if (!(error instanceof SkerryError)) throw error;
+    log.warn({ err: error }, "the start command of a template did not become ready after a boot");
+  });
 }
 
 /** A session of its own, which goes on when this command ends. */

@@ -10,7 +10,6 @@ import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../../network/slots.ts";
 import { belowClone } from "../../templates/frozen.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
-import { bootKept } from "../start/boot.ts";
 import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { saveBackingFiles } from "../disk/backing-files.ts";
 import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
@@ -21,6 +20,7 @@ import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type W
 import { type RecordOwner } from "../read-records.ts";
 import { diskGone } from "../lifecycle/unreadable.ts";
 import type { Snapshots } from "../saved/snapshots.ts";
+import { bootDisk } from "./boot-disk.ts";
 import { goOn, readOrigin } from "./from-saved.ts";
 import { rebootPaused } from "./reboot-paused.ts";
 import type { NewVm } from "./new-vm.ts";
@@ -114,22 +114,19 @@ async function bringUpFrom(
 }
 
 async function boot(
-  { resources, library, vmsFolder }: CreationOptions,
+  options: CreationOptions,
   newVm: NewVm,
-  { spec, size }: VmRequest,
+  request: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const { record } = newVm;
   if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
-  await checkDiskReserve(vmsFolder);
+  await checkDiskReserve(options.vmsFolder);
   await saveRecord(record);
-  const parts = await library.forBoot(size);
-  // A fresh kernel knows nothing of its template; a clone's agent does.
-  const identity = { ...spec, ...library.defaultsOf(spec.template) };
-  return bootKept({ resources, parts, record, identity, size, signal }, async ({ process }) => {
-    newVm.record = { ...record, process, memory_of: "own", started_with: parts.startedWith };
-    await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
-  });
+  const meanwhile = async (): Promise<void> => {
+    await Promise.all([saveRecord(newVm.record), loadPolicy(options.resources, record)]);
+  };
+  return bootDisk(options, newVm, request, { signal, meanwhile });
 }
 
 type Started = Pick<
