@@ -1,10 +1,13 @@
-"""Runs code in Jupyter kernels for E2B's code interpreter, which calls port 49999 of a sandbox.
+"""Runs code in kernels for E2B's code interpreter, which calls port 49999 of a sandbox.
 
-    server    HTTP: /execute, /contexts, /health
-    contexts  the contexts, each with a kernel and the variables of its sandbox
-    kernel    one kernel: its process, and the messages to and from it
-    results   what a kernel publishes, as events of the client
-    in_kernel what is loaded in the kernels themselves; charts belongs to it
+    server          HTTP: /execute, /contexts, /health
+    contexts        the contexts, each with a kernel and the variables of its sandbox
+    languages       the kernel of each language
+    kernel          what all kernels have in common
+    jupyter_kernel  kernels that speak Jupyter's messages: python_kernel
+    output          events on their way from a kernel to the client
+    results         what is told the client, as its events
+    in_kernel       what is loaded in Python's kernels; charts and images belong to it
 
-The server is frozen with its first kernel loaded, so that clones of the template wake with both.
+The server is frozen with its first kernels loaded, so that clones of the template wake with them.
 """

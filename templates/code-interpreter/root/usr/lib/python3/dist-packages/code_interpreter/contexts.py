@@ -6,16 +6,15 @@ import uuid
 
 import tornado.web
 
-from .kernel import Kernel, KernelDied
-from .results import END, OutputTooLarge, error_event
+from .account import base_environment
+from .environment import machine_id, sandbox_environment
+from .kernel import KernelDied
+from .languages import KERNELS, STARTED, language_of
+from .output import OutputTooLarge
+from .results import END, error_event
 
 CONTEXTS_MAX = 100
 DEFAULT_CWD = "/home/user"
-LANGUAGES = {"python": "python", "python3": "python", "py": "python"}
-
-# The agent writes both when a clone begins to be a sandbox of its own.
-MACHINE_ID = "/etc/machine-id"
-ENVIRONMENT = "/run/skerry-environment"
 
 
 class Refusal(tornado.web.HTTPError):
@@ -26,25 +25,11 @@ class Refusal(tornado.web.HTTPError):
         self.message = message
 
 
-def language_of(asked):
-    language = LANGUAGES.get((asked or "python").lower())
+def known_language(asked):
+    language = language_of(asked)
     if language is None:
-        raise Refusal(400, f"There is no kernel for {asked[:40]!r} here: this template runs Python.")
+        raise Refusal(400, f"There is no kernel for {asked[:40]!r} here. There is one for {', '.join(KERNELS)}.")
     return language
-
-
-def sandbox_environment():
-    try:
-        with open(ENVIRONMENT, errors="surrogateescape") as file:
-            entries = file.read().split("\0")
-    except FileNotFoundError:
-        return {}
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
-
-
-def machine_id():
-    with open(MACHINE_ID) as file:
-        return file.read()
 
 
 class Context:
@@ -62,10 +47,11 @@ class Context:
 
     async def start(self):
         self._machine, self._env = machine_id(), sandbox_environment()
-        self._kernel = await Kernel.start(self.cwd, self._env)
+        self._kernel = await KERNELS[self.language].started(self.cwd, self._env)
 
     async def warm_up(self):
-        await self._kernel.run_quietly("warm_up()")
+        await self.start()
+        await self._kernel.warm_up()
 
     async def restart(self):
         """What runs in it ends with an error event."""
@@ -87,12 +73,12 @@ class Context:
             try:
                 await self._ensure_kernel()
                 await self._be_of_this_sandbox()
-                if env:
-                    await self._kernel.run_quietly(f"lay_over({env!r})")
-                async for event in self._kernel.run(code, gone):
-                    yield event
-                if env:
-                    await self._kernel.run_quietly("take_off()")
+                await self._change_environment(env)
+                try:
+                    async for event in self._kernel.run(code, gone):
+                        yield event
+                finally:
+                    await self._restore_environment(env)
             except KernelDied:
                 await self._kernel.kill()
                 yield error_event("KernelDied", "The kernel ended, and what it had in memory is gone.")
@@ -108,13 +94,24 @@ class Context:
 
     async def _be_of_this_sandbox(self):
         """A kernel that was frozen has neither the variables of the sandbox that it wakes in, nor random numbers that no other clone has."""
-        machine, env = machine_id(), sandbox_environment()
-        if machine != self._machine:
-            await self._kernel.run_quietly("reseed()")
-        if env != self._env:
-            gone = sorted(set(self._env) - set(env))
-            await self._kernel.run_quietly(f"set_environment({env!r}, {gone!r})")
+        machine, env, before = machine_id(), sandbox_environment(), self._env
+        if machine != self._machine and not await self._kernel.reseed():
+            await self._kernel.kill()
+            await self.start()
+            return
         self._machine, self._env = machine, env
+        if env != before:
+            await self._restore_environment({**before, **env})
+
+    async def _change_environment(self, changes):
+        if changes:
+            await self._kernel.change_environment(changes)
+
+    async def _restore_environment(self, names):
+        """To the values that these have in the sandbox."""
+        if self._kernel.is_alive():
+            values = {**base_environment(), **self._env}
+            await self._change_environment({name: values.get(name) for name in names})
 
 
 class Contexts:
@@ -126,9 +123,8 @@ class Contexts:
         return list(self._contexts.values())
 
     async def warm_up(self):
-        context = self._default("python")
-        await context.start()
-        await context.warm_up()
+        for language in STARTED:
+            await self._default(language).warm_up()
 
     def find(self, context_id):
         context = self._contexts.get(context_id)
@@ -137,9 +133,11 @@ class Contexts:
         return context
 
     def of_request(self, context_id, language):
+        if context_id is not None and language is not None:
+            raise Refusal(400, "Only one of context_id or language can be provided")
         if context_id is not None:
             return self.find(context_id)
-        return self._default(language_of(language))
+        return self._default(known_language(language))
 
     def _default(self, language):
         known = self._defaults.get(language)
@@ -149,7 +147,7 @@ class Contexts:
         return known
 
     async def create(self, language, cwd):
-        context = Context(language_of(language), cwd or DEFAULT_CWD)
+        context = Context(known_language(language), cwd or DEFAULT_CWD)
         if not os.path.isdir(context.cwd):
             raise Refusal(400, f"{context.cwd[:200]!r} is not a folder.")
         if len(self._contexts) >= CONTEXTS_MAX:

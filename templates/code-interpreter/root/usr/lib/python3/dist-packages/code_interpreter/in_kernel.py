@@ -7,12 +7,13 @@ import sys
 from IPython.core.formatters import BaseFormatter
 from traitlets import ObjectName, Unicode
 
-CELLS_MAX = 100_000
+from . import images
 
-_laid_over = {}
+CELLS_MAX = 100_000
 
 
 def load_ipython_extension(shell):
+    images.install()
     kernel = shell.kernel
     # What it publishes faster than it is read is kept, up to its memory, and not dropped.
     kernel.iopub_thread.socket.sndhwm = 0
@@ -85,23 +86,9 @@ def reseed():
         numpy.random.seed()
 
 
-def set_environment(env, gone):
-    for name in gone:
-        os.environ.pop(name, None)
-    os.environ.update(env)
-
-
-def lay_over(env):
-    """For one execution."""
-    for name, value in env.items():
-        _laid_over[name] = os.environ.get(name)
-        os.environ[name] = value
-
-
-def take_off():
-    for name, value in _laid_over.items():
+def change_environment(changes):
+    for name, value in changes.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-    _laid_over.clear()

@@ -1,4 +1,6 @@
-"""What a kernel publishes, as events of E2B's code interpreter."""
+"""Events of E2B's code interpreter, also of the messages that a Jupyter kernel publishes."""
+
+import datetime
 
 END = {"type": "end_of_execution"}
 
@@ -18,12 +20,18 @@ FIELDS = {
 }
 
 
-class OutputTooLarge(Exception):
-    """More than the client took."""
+def stream_event(name, text, date=None):
+    """Without a date: of now."""
+    date = date or datetime.datetime.now(datetime.timezone.utc)
+    return {"type": name, "text": text, "timestamp": date.isoformat().replace("+00:00", "Z")}
 
 
 def error_event(name, value, traceback=""):
     return {"type": "error", "name": name, "value": value, "traceback": traceback}
+
+
+def count_event(count):
+    return {"type": "number_of_executions", "execution_count": count}
 
 
 def result_event(data, is_main):
@@ -35,14 +43,15 @@ def result_event(data, is_main):
     return {**fields, "type": "result", "is_main_result": is_main}
 
 
-def event_of(kind, content):
-    """Undefined (None) for what the client does not hear of."""
+def event_of(message):
+    """None for what the client does not hear of."""
+    kind, content = message["msg_type"], message["content"]
     if kind == "stream":
-        return {"type": content["name"], "text": content["text"]}
+        return stream_event(content["name"], content["text"], message["header"]["date"])
     if kind in ("display_data", "execute_result"):
         return result_event(content["data"], kind == "execute_result")
     if kind == "error":
         return error_event(content["ename"], content["evalue"], "\n".join(content["traceback"]))
     if kind == "execute_input":
-        return {"type": "number_of_executions", "execution_count": content["execution_count"]}
+        return count_event(content["execution_count"])
     return None

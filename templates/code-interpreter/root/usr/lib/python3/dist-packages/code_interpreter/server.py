@@ -7,6 +7,7 @@ import tornado.iostream
 import tornado.web
 
 from .contexts import Contexts, Refusal
+from .jupyter_kernel import remove_folders
 
 PORT = 49999
 BODY_MAX_BYTES = 64 * 1024 * 1024
@@ -62,7 +63,7 @@ class Handler(tornado.web.RequestHandler):
 
 class Health(Handler):
     def get(self):
-        self.finish("OK")
+        self.answer("OK")
 
 
 class AllContexts(Handler):
@@ -108,15 +109,21 @@ class Execute(Handler):
         self.set_header("Content-Type", "application/x-ndjson")
         # The client waits for the head with a shorter deadline than for the rest.
         await self.flush()
+        async for event in context.execute(code, env, self.gone):
+            # What runs is interrupted and ends in order, also when the client has left.
+            if not self.gone.is_set():
+                await self.send(event)
+
+    async def send(self, event):
         try:
-            async for event in context.execute(code, env, self.gone):
-                self.write(json.dumps(event) + "\n")
-                await self.flush()
+            self.write(json.dumps(event) + "\n")
+            await self.flush()
         except tornado.iostream.StreamClosedError:
             self.gone.set()
 
 
 async def serve():
+    remove_folders()
     contexts = Contexts()
     await contexts.warm_up()
     options = {"contexts": contexts}
