@@ -8,6 +8,52 @@ import { sharedPlatform } from "./support/shared.ts";
 
 const BUILD_MS = 3_600_000;
 
+/** Of each language beside Python: cells with what they print or have as their first result, and how one reads the variables GREETING and FOO. */
+const languages = {
+  javascript: {
+    cells: [
+      ['console.log("Hello World!")', { stdout: ["Hello World!\n"] }],
+      [
+        "\n        import { readFileSync } from 'fs'\n        console.log(typeof readFileSync)",
+        { stdout: ["function\n"] },
+      ],
+      ["await Promise.resolve('Hello World!')", { text: "Hello World!" }],
+      ["await new Promise(r => setTimeout(r, 1000)); 'js'", { text: "js" }],
+      ["const a = 1; let [b] = [2]; function f() { return a + b }; class C {}", {}],
+      ["const a = 10; [f(), new C()]", { text: "[ 12, C {} ]" }],
+      ["process.cwd()", { text: "/home/user" }],
+    ],
+    variable: (name: string) => `process.env.${name} || 'default'`,
+    shown: "%",
+  },
+  typescript: {
+    cells: [
+      ['const message: string = "x"; console.log(message)', { stdout: ["x\n"] }],
+      ["enum E { A, B }; interface I { x: number }; const i: I = { x: E.B }; i", { text: "{ x: 1 }" }],
+      ["process.cwd()", { text: "/home/user" }],
+    ],
+    variable: (name: string) => `process.env.${name} || 'default'`,
+    shown: "%",
+  },
+  r: {
+    cells: [
+      ["getwd()", { text: '[1] "/home/user"' }],
+      ['print("Hello, World!")', { stdout: ['[1] "Hello, World!"\n'] }],
+    ],
+    variable: (name: string) => `Sys.getenv("${name}", unset = "default")`,
+    shown: '[1] "%"',
+  },
+  bash: {
+    cells: [
+      ["pwd", { stdout: ["/home/user\n"] }],
+      ["kept=here", {}],
+      ["echo $kept", { stdout: ["here\n"] }],
+    ],
+    variable: (name: string) => `printf %s "\${${name}:-default}"`,
+    shown: "%",
+  },
+} as const;
+
 describe("@e2b/code-interpreter", async () => {
   const platform = await sharedPlatform();
   const options = e2bOptions(platform, 600_000);
@@ -102,11 +148,110 @@ describe("@e2b/code-interpreter", async () => {
     await expect(sandbox.createCodeContext({ language: "cobol" })).rejects.toThrow("400");
   });
 
+  test.each(Object.entries(languages))("runs %s", async (language, { cells }) => {
+    for (const [code, expected] of cells) {
+      const { error, logs, results } = await run(code, { language });
+      expect([code, error]).toEqual([code, undefined]);
+      if ("stdout" in expected) expect(logs.stdout).toEqual(expected.stdout);
+      if ("text" in expected) expect(results[0]?.text?.trim()).toBe(expected.text);
+    }
+  });
+
+  test.each(Object.entries(languages))(
+    "has the sandbox's environment in %s, and that of one execution over it",
+    async (language, { variable, shown }) => {
+      const read = async (name: string, envs = {}) => {
+        const { logs, results } = await run(variable(name), { language, envs });
+        return results[0]?.text ?? logs.stdout.join("");
+      };
+      const as = (value: string) => shown.replace("%", value);
+      const over = { GREETING: "hi", FOO: "it's bar" };
+      expect(await read("GREETING")).toBe(as("hello"));
+      expect([await read("GREETING", over), await read("FOO", over)]).toEqual([as("hi"), as("it's bar")]);
+      expect([await read("GREETING"), await read("FOO")]).toEqual([as("hello"), as("default")]);
+    },
+  );
+
+  test("tells errors of each language", async () => {
+    const errorOf = async (code: string, language: string) => (await run(code, { language })).error;
+    expect(await errorOf("throw new TypeError('bad')", "js")).toMatchObject({
+      name: "TypeError",
+      value: "bad",
+    });
+    expect(await errorOf("let = 3 =", "ts")).toMatchObject({ name: "SyntaxError" });
+    expect((await errorOf("stop('bad')", "r"))?.value).toContain("bad");
+    expect(await errorOf("(exit 3)", "bash")).toMatchObject({ name: "ExitStatus", value: "3" });
+  });
+
+  test("lists Python and JavaScript from the start, and calls languages by one name", async () => {
+    const first = (await sandbox.listCodeContexts()).slice(0, 2).map(({ language, cwd }) => [language, cwd]);
+    expect(first).toEqual([
+      ["python", "/home/user"],
+      ["javascript", "/home/user"],
+    ]);
+    for (const [alias, language] of [
+      ["py", "python"],
+      ["JS", "javascript"],
+      ["ts", "typescript"],
+    ] as const) {
+      const context = await sandbox.createCodeContext({ language: alias });
+      expect(context.language).toBe(language);
+      await sandbox.removeCodeContext(context);
+    }
+  });
+
+  test("refuses a request with a context and a language", async () => {
+    const [context] = await sandbox.listCodeContexts();
+    const body = JSON.stringify({ code: "1", context_id: context?.id, language: "python" });
+    const { stdout } = await sandbox.commands.run(`curl -s localhost:49999/execute -d '${body}'`);
+    expect(stdout).toContain("Only one of context_id or language");
+    expect((await sandbox.commands.run("curl -s localhost:49999/health")).stdout).toBe('"OK"');
+  });
+
+  test("tells when each line was printed", async () => {
+    const { stdout } = await sandbox.commands.run(
+      `curl -s localhost:49999/execute -d '{"code": "print(1)"}' | grep stdout`,
+    );
+    const { timestamp }: { readonly timestamp: string } = JSON.parse(stdout);
+    expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  });
+
+  test("displays a picture of PIL that is shown, and one that is saved to a named file", async () => {
+    const image = "from PIL import Image\nimport io\nimage = Image.new('RGB', (2, 2))\n";
+    const formats = async (code: string) =>
+      (await run(image + code)).results.map((result) => result.formats());
+    expect(await formats("image.show()")).toEqual([["png"]]);
+    expect(await formats("image.save('picture.jpeg')")).toEqual([["png"]]);
+    expect(await formats("image.save(io.BytesIO(), 'png')")).toEqual([]);
+  });
+
+  test("comes back when it was killed", async () => {
+    const other = await Sandbox.create({ ...options, timeoutMs: 600_000 });
+    await other.commands.run("kill -9 $(pgrep -of '[p]ython3 -m code_interpreter')", { user: "root" });
+    await until(
+      "it runs code again",
+      async () => {
+        const again = await other.runCode("1 + 1", { timeoutMs: 600_000 }).catch(() => undefined);
+        return again?.text === "2";
+      },
+      600_000,
+    );
+    await other.kill();
+  });
+
   test("is interrupted when its client goes away", async () => {
     await expect(sandbox.runCode("import time; time.sleep(100_000)", { timeoutMs: 2_000 })).rejects.toThrow(
       "timed out",
     );
     expect((await run("'free'")).text).toBe("free");
+    for (const [language, code] of [
+      ["bash", "sleep 100000"],
+      ["javascript", "while (true) {}"],
+      ["javascript", "await 1; while (true) {}"],
+    ] as const) {
+      await expect(sandbox.runCode(code, { language, timeoutMs: 5_000 })).rejects.toThrow("timed out");
+      expect((await run("true", { language })).error).toBeUndefined();
+    }
   });
 
   test("gives each clone random numbers of its own", async () => {

@@ -157,7 +157,7 @@ export const interpreterOperations: readonly InterpreterOperation[] = [
   ...["python", "javascript", "typescript", "r", "java", "bash"].map((language): InterpreterOperation => ({
     ...{ area: "Languages", name: `\`${language}\``, covers: [] },
     async attempt({ sandbox }) {
-      const { error } = await sandbox.runCode("1", { ...LIMITS, language });
+      const { error } = await sandbox.runCode(language === "bash" ? "true" : "1", { ...LIMITS, language });
       same(error, undefined);
     },
   })),

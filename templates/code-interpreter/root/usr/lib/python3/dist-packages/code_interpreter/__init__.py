@@ -4,7 +4,10 @@
     contexts        the contexts, each with a kernel and the variables of its sandbox
     languages       the kernel of each language
     kernel          what all kernels have in common
-    jupyter_kernel  kernels that speak Jupyter's messages: python_kernel
+    jupyter_kernel  kernels that speak Jupyter's messages: python_kernel, r_kernel
+    pipe_kernel     kernels that are programs on pipes: javascript_kernel with javascript/, bash_kernel
+    account         programs of the sandbox's user
+    environment     what makes a sandbox one of its own
     output          events on their way from a kernel to the client
     results         what is told the client, as its events
     in_kernel       what is loaded in Python's kernels; charts and images belong to it

@@ -52,6 +52,8 @@ class Context:
     async def warm_up(self):
         await self.start()
         await self._kernel.warm_up()
+        if not self._kernel.may_be_frozen:
+            await self._kernel.kill()
 
     async def restart(self):
         """What runs in it ends with an error event."""
@@ -95,10 +97,8 @@ class Context:
     async def _be_of_this_sandbox(self):
         """A kernel that was frozen has neither the variables of the sandbox that it wakes in, nor random numbers that no other clone has."""
         machine, env, before = machine_id(), sandbox_environment(), self._env
-        if machine != self._machine and not await self._kernel.reseed():
-            await self._kernel.kill()
-            await self.start()
-            return
+        if machine != self._machine:
+            await self._kernel.reseed()
         self._machine, self._env = machine, env
         if env != before:
             await self._restore_environment({**before, **env})

@@ -16,6 +16,8 @@ class KernelDied(Exception):
 class Kernel:
     # How many interrupts a cell may withstand before the kernel is killed; None: any number.
     interrupts_max = None
+    # Whether clones may wake with one that has started; where not, what it reads is in memory all the same.
+    may_be_frozen = True
 
     def __init__(self, cwd, env):
         self.cwd, self.env = cwd, env
@@ -44,8 +46,7 @@ class Kernel:
         raise NotImplementedError
 
     async def reseed(self):
-        """Clones of one template would have the same random numbers. False: this kernel cannot, and another one has to be started."""
-        return True
+        """Clones of one template would have the same random numbers."""
 
     async def warm_up(self):
         """Loads what most cells begin with."""

@@ -1,14 +1,21 @@
 """The languages, their other names, and the kernel of each."""
 
+from .bash_kernel import BashKernel
+from .javascript_kernel import JavaScriptKernel, TypeScriptKernel
 from .python_kernel import PythonKernel
+from .r_kernel import RKernel
 
 KERNELS = {
     "python": PythonKernel,
+    "javascript": JavaScriptKernel,
+    "typescript": TypeScriptKernel,
+    "r": RKernel,
+    "bash": BashKernel,
 }
 ALIASES = {"python3": "python", "py": "python", "js": "javascript", "ts": "typescript"}
 
-# The contexts of these are there from the start, and their kernels loaded.
-STARTED = ("python",)
+# The contexts of these are there from the start, and their kernels are started before the freeze.
+STARTED = ("python", "javascript")
 
 
 def language_of(asked):

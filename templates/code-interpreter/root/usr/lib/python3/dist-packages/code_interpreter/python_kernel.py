@@ -18,7 +18,6 @@ class PythonKernel(JupyterKernel):
 
     async def reseed(self):
         await self.run_quietly(f"{IN_KERNEL}reseed()")
-        return True
 
     async def warm_up(self):
         await self.run_quietly(f"{IN_KERNEL}warm_up()")
