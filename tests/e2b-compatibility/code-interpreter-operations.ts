@@ -159,6 +159,10 @@ export const interpreterOperations: readonly InterpreterOperation[] = [
     async attempt({ sandbox }) {
       const { error } = await sandbox.runCode(language === "bash" ? "true" : "1", { ...LIMITS, language });
       same(error, undefined);
+      // The sandbox has no room for the kernels of all languages.
+      const contexts = await sandbox.listCodeContexts();
+      for (const context of contexts)
+        if (context.language === language && language !== "python") await sandbox.removeCodeContext(context);
     },
   })),
   {

@@ -16,11 +16,12 @@ class BashKernel(PipeKernel):
         super().__init__(cwd, env)
         self._end = None
 
-    def argv(self, messages_fd):
+    def argv(self, requests_fd, messages_fd):
         # A line of its own, which runs also where the one before was interrupted. It is one simple command, because after some syntax errors
         # the parser does not know reserved words in the next line.
         self._end = f"""printf '{{"type":"status","status":%d}}\\n{{"type":"end"}}\\n' $? >&{messages_fd}"""
-        return ["bash", "--noprofile", "--norc", "--noediting", "-i"]
+        shell = "bash --noprofile --norc --noediting -i"
+        return ["bash", "-c", f"exec {shell} <&{requests_fd} {requests_fd}<&-"]
 
     def cell_request(self, code):
         return self._lines(f"eval {shlex.quote(code)} </dev/null")

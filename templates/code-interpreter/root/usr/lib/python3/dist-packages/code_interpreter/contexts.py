@@ -82,7 +82,8 @@ class Context:
                 finally:
                     await self._restore_environment(env)
             except KernelDied:
-                await self._kernel.kill()
+                if self._kernel is not None:
+                    await self._kernel.kill()
                 yield error_event("KernelDied", "The kernel ended, and what it had in memory is gone.")
             except OutputTooLarge as error:
                 yield error_event("OutputTooLarge", str(error))

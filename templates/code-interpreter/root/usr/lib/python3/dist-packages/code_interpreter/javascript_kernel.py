@@ -13,8 +13,8 @@ class JavaScriptKernel(PipeKernel):
     may_be_frozen = False
     language = "javascript"
 
-    def argv(self, messages_fd):
-        return ["node", "--experimental-import-meta-resolve", PROGRAM, str(messages_fd), self.language]
+    def argv(self, requests_fd, messages_fd):
+        return ["node", "--experimental-import-meta-resolve", PROGRAM, str(requests_fd), str(messages_fd), self.language]
 
     def cell_request(self, code):
         return line_of({"code": code})

@@ -1,4 +1,4 @@
-"""A kernel that is a program on pipes: it reads requests from its standard input, and writes messages to a descriptor that its arguments name.
+"""A kernel that is a program on pipes: it reads requests from one descriptor, and writes messages to another; its arguments name both.
 
 A message is a line of JSON: of the type `stdout`, `stderr` or `result` with a `text`, `error` with `name`, `value` and `traceback`, `status` with a
 number that is an error unless it is 0, or `end`, the last one of each request. What the program and those that it starts write to their standard
@@ -34,7 +34,7 @@ class PipeKernel(Kernel):
         self._is_asked = False
         self._count = 0
 
-    def argv(self, messages_fd):
+    def argv(self, requests_fd, messages_fd):
         raise NotImplementedError
 
     def cell_request(self, code):
@@ -56,20 +56,19 @@ class PipeKernel(Kernel):
             give(fd)
         try:
             self._process = await start_as_user(
-                self.argv(written["messages"]),
+                self.argv(read_requests, written["messages"]),
                 *(self.cwd, self.env),
-                **{"stdin": read_requests, "stdout": written["stdout"], "stderr": written["stderr"]},
-                pass_fds=[written["messages"]],
+                **{"stdin": asyncio.subprocess.DEVNULL, "stdout": written["stdout"], "stderr": written["stderr"]},
+                pass_fds=[read_requests, written["messages"]],
             )
         finally:
             for fd in (read_requests, *written.values()):
                 os.close(fd)
             self._streams = [_Stream(name, pipes[name][0], self._take) for name in ("stdout", "stderr")]
             self._messages = _Messages(pipes["messages"][0], self._take)
-            transport, _ = await asyncio.get_running_loop().connect_write_pipe(
+            self._requests, _ = await asyncio.get_running_loop().connect_write_pipe(
                 asyncio.BaseProtocol, os.fdopen(write_requests, "wb")
             )
-            self._requests = transport
         await asyncio.wait_for(self._until_started(), START_WITHIN_S)
 
     async def _until_started(self):

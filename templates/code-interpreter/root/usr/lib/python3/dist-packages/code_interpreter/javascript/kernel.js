@@ -1,4 +1,4 @@
-// The kernel of JavaScript and TypeScript: `node kernel.js MESSAGES_FD LANGUAGE`. Requests are lines of JSON on the standard input.
+// The kernel of JavaScript and TypeScript: `node kernel.js REQUESTS_FD MESSAGES_FD LANGUAGE`. Requests are lines of JSON.
 //
 //   cell.js     a cell as a script, whose declarations are global variables
 //   modules.js  what cells import and require
@@ -15,21 +15,24 @@ const { installModules } = require("./modules.js");
 const { errorMessage, installOutput, send } = require("./output.js");
 const { reseed } = require("./random.js");
 
-const [language] = process.argv.splice(2).slice(1);
+const [requestsFd, messagesFd, language] = process.argv.splice(2);
 
 /** Rejects what a cell waits for; undefined where no cell runs. */
 let interruptCell;
 let count = 0;
 
 function main() {
-  installOutput();
+  installOutput(Number(messagesFd));
   installModules();
   process.on("SIGINT", () => interruptCell?.());
   // Of what a cell left running.
   process.on("uncaughtException", (error) => process.stderr.write(`${errorMessage(error).traceback}\n`));
   // Node's own never returns where a script runs that a signal may interrupt.
   process.reallyExit = () => process.kill(process.pid, "SIGKILL");
-  const requests = createInterface({ input: createReadStream(null, { fd: 0 }), crlfDelay: Infinity });
+  const requests = createInterface({
+    input: createReadStream(null, { fd: Number(requestsFd) }),
+    crlfDelay: Infinity,
+  });
   let turn = Promise.resolve();
   requests.on("line", (line) => {
     turn = turn.then(() => answer(JSON.parse(line)));

@@ -3,11 +3,10 @@
 "use strict";
 
 const { writeSync } = require("fs");
-const { Readable } = require("stream");
 const { StringDecoder } = require("string_decoder");
 const { inspect } = require("util");
 
-const messages = Number(process.argv[2]);
+let messages;
 
 function send(message) {
   const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
@@ -15,7 +14,8 @@ function send(message) {
 }
 
 /** Each write is one message. What programs of a cell write goes past this, to the pipes themselves. */
-function installOutput() {
+function installOutput(messagesFd) {
+  messages = messagesFd;
   for (const name of ["stdout", "stderr"]) {
     const decoder = new StringDecoder("utf8");
     process[name].write = (chunk, encoding, callback) => {
@@ -26,8 +26,6 @@ function installOutput() {
       return true;
     };
   }
-  // The standard input is the server's.
-  Object.defineProperty(process, "stdin", { value: Readable.from([]), configurable: true });
 }
 
 /** Anything may be thrown. */
