@@ -75,6 +75,8 @@ class Context:
             try:
                 await self._ensure_kernel()
                 await self._be_of_this_sandbox()
+                if gone.is_set():
+                    return
                 await self._change_environment(env)
                 try:
                     async for event in self._kernel.run(code, gone):
