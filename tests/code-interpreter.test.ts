@@ -8,7 +8,7 @@ import { sharedPlatform } from "./support/shared.ts";
 
 const BUILD_MS = 3_600_000;
 
-/** Of each language beside Python: cells with what they print or have as their first result, and how one reads the variables GREETING and FOO. */
+/** Of each language beside Python: cells with what they print or have as their first result, one that fails, and how one reads the variables GREETING and FOO. */
 const languages = {
   javascript: {
     cells: [
@@ -23,6 +23,7 @@ const languages = {
       ["const a = 10; [f(), new C()]", { text: "[ 12, C {} ]" }],
       ["process.cwd()", { text: "/home/user" }],
     ],
+    fails: ["throw new TypeError('bad')", { name: "TypeError", value: "bad" }],
     variable: (name: string) => `process.env.${name} || 'default'`,
     shown: "%",
   },
@@ -32,6 +33,7 @@ const languages = {
       ["enum E { A, B }; interface I { x: number }; const i: I = { x: E.B }; i", { text: "{ x: 1 }" }],
       ["process.cwd()", { text: "/home/user" }],
     ],
+    fails: ["let = 3 =", { name: "SyntaxError" }],
     variable: (name: string) => `process.env.${name} || 'default'`,
     shown: "%",
   },
@@ -40,6 +42,7 @@ const languages = {
       ["getwd()", { text: '[1] "/home/user"' }],
       ['print("Hello, World!")', { stdout: ['[1] "Hello, World!"\n'] }],
     ],
+    fails: ["stop('bad')", { value: expect.stringContaining("bad") }],
     variable: (name: string) => `Sys.getenv("${name}", unset = "default")`,
     shown: '[1] "%"',
   },
@@ -49,6 +52,7 @@ const languages = {
       ["kept=here", {}],
       ["echo $kept", { stdout: ["here\n"] }],
     ],
+    fails: ["(exit 3)", { name: "ExitStatus", value: "3" }],
     variable: (name: string) => `printf %s "\${${name}:-default}"`,
     shown: "%",
   },
@@ -150,7 +154,7 @@ describe("@e2b/code-interpreter", async () => {
 
   test.each(Object.entries(languages))(
     "runs %s, with the sandbox's environment, and that of one execution over it",
-    async (language, { cells, variable, shown }) => {
+    async (language, { cells, fails, variable, shown }) => {
       // One of its own: a sandbox has no room for the kernels of all languages.
       const other = await Sandbox.create({ ...options, envs: { GREETING: "hello" }, timeoutMs: 3_600_000 });
       const runThere = (code: string, envs = {}) =>
@@ -161,6 +165,8 @@ describe("@e2b/code-interpreter", async () => {
         if ("stdout" in expected) expect(logs.stdout).toEqual(expected.stdout);
         if ("text" in expected) expect(results[0]?.text?.trim()).toBe(expected.text);
       }
+      const [wrong, fault] = fails;
+      expect((await runThere(wrong)).error).toMatchObject(fault);
       const read = async (name: string, envs = {}) => {
         const { logs, results } = await runThere(variable(name), envs);
         return results[0]?.text ?? logs.stdout.join("");
@@ -173,17 +179,6 @@ describe("@e2b/code-interpreter", async () => {
       await other.kill();
     },
   );
-
-  test("tells errors of each language", async () => {
-    const errorOf = async (code: string, language: string) => (await run(code, { language })).error;
-    expect(await errorOf("throw new TypeError('bad')", "js")).toMatchObject({
-      name: "TypeError",
-      value: "bad",
-    });
-    expect(await errorOf("let = 3 =", "ts")).toMatchObject({ name: "SyntaxError" });
-    expect((await errorOf("stop('bad')", "r"))?.value).toContain("bad");
-    expect(await errorOf("(exit 3)", "bash")).toMatchObject({ name: "ExitStatus", value: "3" });
-  });
 
   test("lists Python and JavaScript from the start, and calls languages by one name", async () => {
     const first = (await sandbox.listCodeContexts()).slice(0, 2).map(({ language, cwd }) => [language, cwd]);
@@ -229,12 +224,13 @@ describe("@e2b/code-interpreter", async () => {
 
   test("comes back when it was killed", async () => {
     const other = await Sandbox.create({ ...options, timeoutMs: 600_000 });
-    await other.commands.run("kill -9 $(pgrep -of '[p]ython3 -m code_interpreter')", { user: "root" });
+    await other.runCode("x = 1", { timeoutMs: 600_000 });
+    await other.commands.run("kill -9 $(pgrep -xf 'python3 -m code_interpreter')", { user: "root" });
     await until(
-      "it runs code again",
+      "another one runs code",
       async () => {
-        const again = await other.runCode("1 + 1", { timeoutMs: 600_000 }).catch(() => undefined);
-        return again?.text === "2";
+        const again = await other.runCode("'x' in globals()", { timeoutMs: 600_000 }).catch(() => undefined);
+        return again?.text === "False";
       },
       600_000,
     );
@@ -258,9 +254,16 @@ describe("@e2b/code-interpreter", async () => {
 
   test("gives each clone random numbers of its own", async () => {
     const other = await Sandbox.create({ ...options, timeoutMs: 600_000 });
-    const code = "import random, numpy; [random.random(), numpy.random.rand()]";
-    const texts = await Promise.all([run(code), other.runCode(code, { timeoutMs: 600_000 })]);
-    expect(texts[0].text).not.toBe(texts[1].text);
+    for (const [language, code] of [
+      ["python", "import random, numpy; [random.random(), numpy.random.rand()]"],
+      ["javascript", "require('crypto').randomUUID()"],
+      ["javascript", "Math.random()"],
+    ] as const) {
+      const limits = { language, timeoutMs: 600_000 };
+      const texts = await Promise.all([run(code, { language }), other.runCode(code, limits)]);
+      expect(texts[0].text).toBeDefined();
+      expect(texts[0].text).not.toBe(texts[1].text);
+    }
     await other.kill();
   });
 });

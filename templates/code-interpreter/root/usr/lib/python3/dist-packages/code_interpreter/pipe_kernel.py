@@ -12,7 +12,7 @@ import os
 
 from .account import give, start_as_user
 from .kernel import Kernel, KernelDied
-from .results import count_event, error_event, result_event, stream_event
+from .results import count_event, error_event, stream_event
 
 START_WITHIN_S = 300
 LOOK_EVERY_S = 1
@@ -134,7 +134,7 @@ def event_of(message):
     if kind in ("stdout", "stderr"):
         return stream_event(kind, message["text"])
     if kind == "result":
-        return result_event({"text/plain": message["text"]}, True)
+        return {"type": "result", "text": message["text"], "is_main_result": True}
     if kind == "error":
         return error_event(message["name"], message["value"], message["traceback"])
     if kind == "status" and message["status"] != 0:

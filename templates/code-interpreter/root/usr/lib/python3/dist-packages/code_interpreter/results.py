@@ -37,7 +37,7 @@ def count_event(count):
 def result_event(data, is_main):
     fields = {FIELDS.get(kind, kind): value for kind, value in data.items() if value is not None}
     text = fields.get("text")
-    # A string is shown as its value.
+    # A string of Python is shown as its value.
     if isinstance(text, str) and len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         fields["text"] = text[1:-1]
     return {**fields, "type": "result", "is_main_result": is_main}
