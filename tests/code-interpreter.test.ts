@@ -46,6 +46,18 @@ const languages = {
     variable: (name: string) => `Sys.getenv("${name}", unset = "default")`,
     shown: '[1] "%"',
   },
+  java: {
+    cells: [
+      ['System.getProperty("user.dir")', { text: "/home/user" }],
+      // As of E2B, the end of a line is a message of its own.
+      ['System.out.println("Hello, World!")', { stdout: ["Hello, World!", "\n"] }],
+      ["int x = 3; int f(int a) { return a * x; }", {}],
+      ["int x = 4;\nf(2)", { text: "8" }],
+    ],
+    fails: ['throw new RuntimeException("bad")', { name: "java.lang.RuntimeException", value: "bad" }],
+    variable: (name: string) => `System.getProperty("${name}", "default")`,
+    shown: "%",
+  },
   bash: {
     cells: [
       ["pwd", { stdout: ["/home/user\n"] }],

@@ -5,7 +5,7 @@
     languages       the kernel of each language
     kernel          what all kernels have in common
     jupyter_kernel  kernels that speak Jupyter's messages: python_kernel, r_kernel
-    pipe_kernel     kernels that are programs on pipes: javascript_kernel with javascript/, bash_kernel
+    pipe_kernel     kernels that are programs on pipes: javascript_kernel with javascript/, java_kernel with java/, bash_kernel
     account         programs of the sandbox's user
     environment     what makes a sandbox one of its own
     output          events on their way from a kernel to the client

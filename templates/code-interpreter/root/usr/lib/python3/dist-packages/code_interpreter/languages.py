@@ -1,6 +1,7 @@
 """The languages, their other names, and the kernel of each."""
 
 from .bash_kernel import BashKernel
+from .java_kernel import JavaKernel
 from .javascript_kernel import JavaScriptKernel, TypeScriptKernel
 from .python_kernel import PythonKernel
 from .r_kernel import RKernel
@@ -11,6 +12,7 @@ KERNELS = {
     "typescript": TypeScriptKernel,
     "r": RKernel,
     "bash": BashKernel,
+    "java": JavaKernel,
 }
 ALIASES = {"python3": "python", "py": "python", "js": "javascript", "ts": "typescript"}
 
