@@ -35,11 +35,15 @@ export function newId(kind: IdKind, now: number = Date.now()): string {
   return `${idKinds[kind]}_${timeText(now)}${randomText()}`;
 }
 
+/** What follows its kind: for names of hosts, where some programs take no underscore. */
+export function bareId(id: string): string {
+  return id.slice(id.indexOf("_") + 1);
+}
+
 /** When this id was made, in milliseconds since 1970, as far as it is one. */
 export function timeOfId(id: string): number {
-  const from = id.indexOf("_") + 1;
   let ms = 0;
-  for (const char of id.slice(from, from + TIME_CHARS)) ms = ms * 32 + Math.max(0, ALPHABET.indexOf(char));
+  for (const char of bareId(id).slice(0, TIME_CHARS)) ms = ms * 32 + Math.max(0, ALPHABET.indexOf(char));
   return ms;
 }
 

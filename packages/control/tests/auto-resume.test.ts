@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { useWorld } from "./support/world.ts";
@@ -22,6 +23,20 @@ test("one that is not resumed by calls stays paused until it is asked for, and s
   ]);
   expect((await sandbox()).status).toBe("paused");
   expect((await world.call("POST", `${path}/resume`)).status).toBe(200);
+  expect((await execute()).status).toBe(200);
+});
+
+test("the time of one that is not resumed by calls is over before the reaper has come", async () => {
+  const { id } = await world.createSandbox({ mode: "persistent", auto_resume: false });
+  await sql`update sandboxes set expires_at = now() - interval '1 second' where id = ${id}`.execute(world.db);
+  world.context.vmLocations.forget(id);
+  const execute = () =>
+    world.call<Failure>("POST", `/v1/sandboxes/${id}/execute`, { body: { command: "true" } });
+  const { status, body } = await execute();
+  expect([status, body.code, body.remediation]).toEqual([
+    ...[409, "sandbox_expired", "Resume the sandbox first."],
+  ]);
+  expect((await world.call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
   expect((await execute()).status).toBe(200);
 });
 

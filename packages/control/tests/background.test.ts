@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
@@ -30,6 +30,17 @@ async function sandbox(id: string): Promise<Sandbox> {
 function set(id: string, values: string): Promise<unknown> {
   return sql`update sandboxes set ${sql.raw(values)} where id = ${id}`.execute(world.db);
 }
+
+test("the reaper comes back when the time of the next sandbox is over, and a short time is told to it", async () => {
+  const { id } = await world.createSandbox();
+  await set(id, "expires_at = now() + interval '900 milliseconds'");
+  const { nextMs = 0 } = await reap();
+  expect(nextMs).toBeGreaterThan(0);
+  expect(nextMs).toBeLessThanOrEqual(900);
+  const woken = vi.spyOn(world.context, "wake");
+  await world.createSandbox({ timeout: "3s" });
+  expect(woken).toHaveBeenCalledWith("sandbox-reaper");
+});
 
 test("where rows and microVMs agree nothing is changed", async () => {
   const { id } = await world.createSandbox();

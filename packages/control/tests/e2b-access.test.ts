@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from "vitest";
 import { importsOf } from "../../../setup/import-floors.ts";
 import { e2bOperations, rpcOperations, sandboxCallOperations } from "../src/e2b/e2b-operations.ts";
 import { buildServer } from "../src/app/server.ts";
-import { createE2bSandbox, headersInto, type E2bSandbox } from "./support/e2b.ts";
+import { createE2bSandbox, headersInto, type E2bSandbox, nativeId } from "./support/e2b.ts";
 import { done, Members } from "./support/members.ts";
 import { useWorld, type Answer } from "./support/world.ts";
 
@@ -124,7 +124,7 @@ test("an access token ends with its sandbox, and with the API key that it was ma
   await done(204, world.call("DELETE", `/v1/auth/tokens/${minted.id}`));
   expect((await send(health, headers)).status).toBe(401);
   const ended = await createE2bSandbox(world);
-  await done(204, world.call("DELETE", `/v1/sandboxes/${ended.sandboxID}`));
+  await done(204, world.call("DELETE", `/v1/sandboxes/${nativeId(ended.sandboxID)}`));
   const answer = await send(health, headersInto(ended));
   expect([answer.status, answer.body["code"]]).toEqual([502, 502]);
 });
@@ -158,7 +158,7 @@ test("what was done is in the audit log by the native action, with the sandbox a
     "/v1/audit?limit=20",
   );
   const actions = body.items
-    .filter(({ resource }) => resource.id === made.sandboxID)
+    .filter(({ resource }) => resource.id === nativeId(made.sandboxID))
     .map(({ action }) => action);
   const actionOf = (name: string) => rpcOperations.find(({ path }) => path.endsWith(name))?.audit.action;
   // What only reads leaves no event.

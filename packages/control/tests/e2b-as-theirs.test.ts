@@ -1,7 +1,7 @@
 // Where programs read what an answer says, it says what E2B's says.
 
 import { beforeAll, expect, test } from "vitest";
-import { createE2bSandbox, headersInto, rpcClient, type E2bSandbox } from "./support/e2b.ts";
+import { createE2bSandbox, headersInto, nativeId, rpcClient, type E2bSandbox } from "./support/e2b.ts";
 import { Process } from "../src/e2b/wire/process_pb.js";
 import { useWorld } from "./support/world.ts";
 
@@ -76,4 +76,60 @@ test("input of no bytes changes nothing", async () => {
   expect((await client.list({})).processes.map((one) => one.pid)).toContain(pid);
   await client.closeStdin({ process });
   gone.abort();
+});
+
+test("a fork has the newer path too, and a snapshot without memory is refused in their words", async () => {
+  const { sandboxID: id } = await createE2bSandbox(world);
+  const fork = await world.call<{ sandbox: E2bSandbox }[]>("POST", `/e2b/v2/sandboxes/${id}/fork`, {
+    body: { count: 2, memory: true },
+  });
+  expect([fork.status, fork.body.length]).toEqual([201, 2]);
+  const left = await Promise.all(
+    fork.body.map(async ({ sandbox: { sandboxID } }) => {
+      const { body } = await world.call<{ endAt: string }>("GET", `/e2b/sandboxes/${sandboxID}`);
+      return Date.parse(body.endAt) - Date.now();
+    }),
+  );
+  for (const ms of left) expect(ms).toBeGreaterThan(200_000);
+  const snapshot = await world.call("POST", `/e2b/sandboxes/${id}/snapshots`, { body: { memory: false } });
+  expect([snapshot.status, snapshot.body["message"]]).toEqual([
+    400,
+    "Filesystem-only snapshots are not enabled for this team.",
+  ]);
+});
+
+test("an id has no underscore, which TLS does not take in names of hosts; ours is taken as well", async () => {
+  const { sandboxID: id } = sandbox;
+  expect(id).toMatch(/^[0-9a-z]{26}$/);
+  const byOurs = await world.call("GET", `/e2b/sandboxes/${nativeId(id)}`);
+  expect([byOurs.status, byOurs.body["sandboxID"]]).toEqual([200, id]);
+  const ours = { ...headersInto(sandbox), "e2b-sandbox-id": nativeId(id) };
+  expect((await into("GET", "/health", ours)).status).toBe(204);
+});
+
+test("a process learns that it runs in a sandbox of theirs, and in which", async () => {
+  const client = rpcClient(world, Process, { sandbox });
+  for await (const { event } of client.start({ process: { cmd: "env" }, stdin: false })) void event;
+  const env = [...world.host.executions.all.values()].at(-1)?.command.env;
+  expect(env).toMatchObject({ E2B_SANDBOX: "true", E2B_SANDBOX_ID: sandbox.sandboxID });
+});
+
+test("pages of all origins may call with a token, and learn from no cookie", async () => {
+  const preflight = await fetch(`${world.url}/e2b/sandbox/process.Process/Start`, {
+    method: "OPTIONS",
+    headers: {
+      origin: "https://app.test",
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization,connect-protocol-version,x-access-token",
+    },
+  });
+  expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
+  expect(preflight.headers.get("access-control-allow-headers")).toBe(
+    "authorization,connect-protocol-version,x-access-token",
+  );
+  expect(preflight.headers.has("access-control-allow-credentials")).toBe(false);
+  const answer = await fetch(`${world.url}/e2b/v2/sandboxes`, { headers: { origin: "https://app.test" } });
+  expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
+  const native = await fetch(`${world.url}/v1/sandboxes`, { headers: { origin: "https://app.test" } });
+  expect(native.headers.has("access-control-allow-origin")).toBe(false);
 });

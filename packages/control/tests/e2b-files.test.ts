@@ -7,7 +7,7 @@ import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
 import { describe, expect, test } from "vitest";
 import { EventType, Filesystem, FileType } from "../src/e2b/wire/filesystem_pb.js";
-import { createE2bSandbox, e2bOptions, headersInto, rpcClient } from "./support/e2b.ts";
+import { createE2bSandbox, e2bOptions, headersInto, rpcClient, nativeId } from "./support/e2b.ts";
 import { watches } from "./support/fake-files.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -172,9 +172,9 @@ test("a file is 502 where its sandbox is gone, and only there", async () => {
   const call = { headers: headersInto(sandbox) };
   const get = () => world.call("GET", "/e2b/sandbox/files?path=/tmp/there", call);
   expect((await get()).status).toBe(404);
-  await world.call("PUT", `/v1/sandboxes/${sandbox.sandboxID}/files/tmp/there`, { body: "x" });
+  await world.call("PUT", `/v1/sandboxes/${nativeId(sandbox.sandboxID)}/files/tmp/there`, { body: "x" });
   expect((await get()).status).toBe(200);
-  await world.call("DELETE", `/v1/sandboxes/${sandbox.sandboxID}`);
+  await world.call("DELETE", `/v1/sandboxes/${nativeId(sandbox.sandboxID)}`);
   const gone = await get();
   expect([gone.status, gone.body["code"]]).toEqual([502, 502]);
 });
@@ -249,7 +249,7 @@ test("a client whose watcher has lost events is told once, and then gets the new
 test("a user's files are in its home, and belong to it", async () => {
   const sandbox = await createE2bSandbox(world);
   const call = { headers: headersInto(sandbox) };
-  const path = `/v1/sandboxes/${sandbox.sandboxID}/files/etc/passwd`;
+  const path = `/v1/sandboxes/${nativeId(sandbox.sandboxID)}/files/etc/passwd`;
   const lines = "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/bash\nbroken\n:::::\n";
   await world.call("PUT", path, { body: lines });
   const written = await world.call("POST", "/e2b/sandbox/files?path=note.txt", {

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { Sandbox } from "e2b-2.51";
 import { expect, test } from "vitest";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
-import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
+import { createE2bSandbox, e2bOptions, nativeId } from "./support/e2b.ts";
 import { never } from "./support/two-hosts.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -19,12 +19,12 @@ const rowOf = async (id: string) => {
 
 test("a pause without memory has the guest write its disk out, and the next life boots from that", async () => {
   const sandbox = await Sandbox.create({ ...e2bOptions(world), metadata: { of: "me" } });
-  const { sandboxId: id } = sandbox;
+  const id = nativeId(sandbox.sandboxId);
   expect(await sandbox.pause({ keepMemory: false })).toBe(true);
   expect([isSynced(id), await sandbox.isRunning()]).toEqual([true, false]);
   expect(await sandbox.pause()).toBe(false);
   const again = await sandbox.connect();
-  expect([again.sandboxId, originOf(id)]).toEqual([id, { kind: "paused", reboot: true }]);
+  expect([nativeId(again.sandboxId), originOf(id)]).toEqual([id, { kind: "paused", reboot: true }]);
   expect((await again.getInfo()).metadata).toEqual({ of: "me" });
   // The next pause keeps the memory, as the request for it says nothing.
   await again.pause();
@@ -35,7 +35,7 @@ test("a pause without memory has the guest write its disk out, and the next life
 
 test("one that is resumed natively boots as well, and one that cannot be resumed still boots the next time", async () => {
   const sandbox = await Sandbox.create(e2bOptions(world));
-  const { sandboxId: id } = sandbox;
+  const id = nativeId(sandbox.sandboxId);
   await sandbox.pause({ keepMemory: false });
   world.host.pauses.before = async (step) => {
     if (step === "resume") throw new Error("the host is killed");
@@ -52,7 +52,7 @@ test("one that is resumed natively boots as well, and one that cannot be resumed
 test("its timeout pauses it as its creation says, and what cannot be is refused", async () => {
   const lifecycle = { onTimeout: { action: "pause", keepMemory: false } } as const;
   const sandbox = await Sandbox.create({ ...e2bOptions(world), lifecycle });
-  const { sandboxId: id } = sandbox;
+  const id = nativeId(sandbox.sandboxId);
   await sql`update sandboxes set expires_at = now() - interval '1 s' where id = ${id}`.execute(world.db);
   await sandboxReaper(world.context, 1_000, 30).activate(never);
   expect([(await sandbox.getInfo()).state, isSynced(id)]).toEqual(["paused", true]);
@@ -69,7 +69,7 @@ test("its timeout pauses it as its creation says, and what cannot be is refused"
 test("a guest that never writes its disk out does not outlive its timeout: it is paused with its memory", async () => {
   const lifecycle = { onTimeout: { action: "pause", keepMemory: false } } as const;
   const sandbox = await Sandbox.create({ ...e2bOptions(world), lifecycle });
-  const { sandboxId: id } = sandbox;
+  const id = nativeId(sandbox.sandboxId);
   world.host.pauses.refusesSync = true;
   for (const status of ["running", "paused"]) {
     await sql`update sandboxes set expires_at = now() - interval '1 s', retry_at = now() where id = ${id}`.execute(
@@ -85,7 +85,7 @@ test("a guest that never writes its disk out does not outlive its timeout: it is
 
 test("a connection can give up the memory that a pause has kept: what it held of the disk is written first", async () => {
   const sandbox = await Sandbox.create(e2bOptions(world));
-  const { sandboxId: id } = sandbox;
+  const id = nativeId(sandbox.sandboxId);
   await sandbox.pause();
   expect(isSynced(id)).toBe(false);
   await Sandbox.connect(id, { ...e2bOptions(world), onResume: "reboot" });
@@ -94,6 +94,25 @@ test("a connection can give up the memory that a pause has kept: what it held of
   const before = world.host.vms.get(id)?.execution_id;
   await Sandbox.connect(id, { ...e2bOptions(world), onResume: "reboot" });
   expect(world.host.vms.get(id)?.execution_id).toBe(before);
+});
+
+test("lists take several states as one parameter each, and begin with what started at the time that they name", async () => {
+  const key = `states-${Date.now()}`;
+  const made = await createE2bSandbox(world, { metadata: { key } });
+  const { startedAt } = (await world.call<{ startedAt: string }>("GET", `/e2b/sandboxes/${made.sandboxID}`))
+    .body;
+  const listed = async (query: string) => {
+    const path = `/e2b/v2/sandboxes?metadata=key%3D${key}&${query}`;
+    const { status, body } = await world.call<{ sandboxID: string }[]>("GET", path);
+    return [status, Array.isArray(body) ? body.map(({ sandboxID }) => sandboxID) : body];
+  };
+  expect(await listed("state=running&state=paused")).toEqual([200, [made.sandboxID]]);
+  expect(await listed("state=running,paused")).toEqual([200, [made.sandboxID]]);
+  expect(await listed("state=paused&state=paused")).toEqual([200, []]);
+  expect((await listed("state=running&state=asleep"))[0]).toBe(400);
+  expect(await listed(`startedAfter=${startedAt}`)).toEqual([200, [made.sandboxID]]);
+  const later = new Date(Date.parse(startedAt) + 1).toISOString();
+  expect(await listed(`startedAfter=${later}`)).toEqual([200, []]);
 });
 
 test("lists have the oldest first where that is asked for, also over pages", async () => {

@@ -48,6 +48,27 @@ const telling = () =>
     response.end(JSON.stringify(headers));
   });
 
+test("below the domain the API has the name that clients make where they know the domain alone, and no cookie counts there", async () => {
+  const { hostname, port: listensOn } = new URL(url);
+  const askApi = async (path: string, headers: Record<string, string>) => {
+    const sent = httpRequest({
+      hostname,
+      port: listensOn,
+      path,
+      headers: { host: `api.${DOMAIN}`, ...headers },
+    }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return [response.statusCode, await text(response)] as const;
+  };
+  const { apiKey } = e2bOptions({ url, token: world.token });
+  const sandbox = await create();
+  const [status, body] = await askApi("/v2/sandboxes", { "x-api-key": apiKey });
+  expect([status, body.includes(sandbox.sandboxId)]).toEqual([200, true]);
+  expect((await askApi("/health", {}))[0]).toBe(204);
+  expect((await askApi("/v2/sandboxes", { cookie: "skerry_session=anything" }))[0]).toBe(401);
+  expect((await askApi("/v1/sandboxes", { authorization: `Bearer ${world.token}` }))[0]).toBe(404);
+});
+
 test("where its traffic is not public a port needs the sandbox's own token, which the guest does not get", async () => {
   const port = await telling();
   const [closed, other, open] = [

@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { Process, Signal, type StreamInputRequestSchema } from "../src/e2b/wire/process_pb.js";
 import { VM_STREAMS_MAX } from "@skerry/contract/bounds";
-import { createE2bSandbox, headersInto, rpcClient, type E2bSandbox } from "./support/e2b.ts";
+import { createE2bSandbox, headersInto, rpcClient, type E2bSandbox, nativeId } from "./support/e2b.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -82,7 +82,7 @@ describe.each([
       client().streamInput(streamOf(messages)).catch(codeOf);
     expect(await send(start, start)).toBe(Code.InvalidArgument);
     expect(await send(data)).toBe(Code.InvalidArgument);
-    const vm = { kind: { noun: "sandbox" }, id: sandbox.sandboxID };
+    const vm = { kind: { noun: "sandbox" }, id: nativeId(sandbox.sandboxID) };
     const { openStreams } = world.context;
     using places = new DisposableStack();
     const takeAll = () => {

@@ -6,7 +6,7 @@ import type { GuardedOperation } from "../src/api/operation.ts";
 import { e2bOperations, rpcOperations, sandboxCallOperations } from "../src/e2b/e2b-operations.ts";
 import { uuidOf } from "../src/e2b/uuid-ids.ts";
 import { builtTemplate } from "./support/builds.ts";
-import { createE2bSandbox, type E2bSandbox } from "./support/e2b.ts";
+import { createE2bSandbox, type E2bSandbox, nativeId } from "./support/e2b.ts";
 import { done, Members } from "./support/members.ts";
 import { useWorld, type Answer } from "./support/world.ts";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const asked = await world.call("POST", "/e2b/v3/templates", { body: { name: "scoped" } });
   const snapshot = await done(
     201,
-    world.call("POST", `/v1/sandboxes/${sandbox.sandboxID}/snapshots`, { body: {} }),
+    world.call("POST", `/v1/sandboxes/${nativeId(sandbox.sandboxID)}/snapshots`, { body: {} }),
   );
   const token = await done(201, members.mint(world.token));
   named = {

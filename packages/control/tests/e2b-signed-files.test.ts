@@ -11,7 +11,7 @@ import { buildServer } from "../src/app/server.ts";
 import { readSignature, SignedFiles } from "../src/e2b/file-signatures.ts";
 import { NotedTokens } from "../src/e2b/noted-tokens.ts";
 import { AuthFailures } from "../src/rate-limits/auth-failures.ts";
-import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
+import { createE2bSandbox, e2bOptions, nativeId } from "./support/e2b.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -192,7 +192,9 @@ test("by their names ports need no token, unless the client says so or one of th
   expect([await status(one), await status(closed), await status(plain)]).toEqual([502, 403, 401]);
   expect((await one.getInfo()).network?.allowPublicTraffic).toBe(true);
   expect((await closed.getInfo()).network?.allowPublicTraffic).toBe(false);
-  await world.call("PATCH", `/v1/sandboxes/${one.sandboxId}/ports/9000`, { body: { public: false } });
+  await world.call("PATCH", `/v1/sandboxes/${nativeId(one.sandboxId)}/ports/9000`, {
+    body: { public: false },
+  });
   expect(await status(one)).toBe(403);
 });
 

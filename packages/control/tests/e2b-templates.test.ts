@@ -9,7 +9,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idOfUuid, uuidOf } from "../src/e2b/uuid-ids.ts";
 import { newId } from "@skerry/contract/ids";
-import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
+import { createE2bSandbox, e2bOptions, nativeId } from "./support/e2b.ts";
 import { activateBuilder, builtTemplate, untilBuild } from "./support/builds.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -112,7 +112,7 @@ test("a name alone means the version with the tag default, and where there is no
     (await world.call<{ id: string }>("GET", `/v1/templates/${asked}`)).body.id;
   const used = async () => {
     const { sandboxID } = await createE2bSandbox(world, { templateID: "bare" });
-    const { body } = await world.call<{ template: string }>("GET", `/v1/sandboxes/${sandboxID}`);
+    const { body } = await world.call<{ template: string }>("GET", `/v1/sandboxes/${nativeId(sandboxID)}`);
     await world.call("DELETE", `/e2b/sandboxes/${sandboxID}`);
     return body.template;
   };
@@ -138,7 +138,7 @@ test("commands of a sandbox begin as the user and in the folder that its templat
   await whileBuilding(Template.build(placed, "placed", options()));
   const startIn = async (name: string) => {
     const sandbox = await Sandbox.create(name, e2bOptions(world));
-    await fetch(`${world.url}/v1/sandboxes/${sandbox.sandboxId}/files/etc/passwd`, {
+    await fetch(`${world.url}/v1/sandboxes/${nativeId(sandbox.sandboxId)}/files/etc/passwd`, {
       method: "PUT",
       headers: { authorization: `Bearer ${world.token}`, "content-type": "application/octet-stream" },
       body: "root:x:0:0::/root:/bin/sh\nguest:x:1007:1007::/home/guest:/bin/bash\n",

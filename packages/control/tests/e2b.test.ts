@@ -5,7 +5,7 @@ import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
 import { sql } from "kysely";
 import { afterEach, describe, expect, test } from "vitest";
-import { e2bOptions } from "./support/e2b.ts";
+import { e2bOptions, nativeId } from "./support/e2b.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -156,7 +156,7 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     await expect(sandbox.createSnapshot({ name: first.snapshotId, ...options })).rejects.toThrow("400");
     expect((await native(first.snapshotId)).id).toBe(first.snapshotId);
     // Natively a name is one snapshot's, and stays it.
-    const taken = await world.call("POST", `/v1/sandboxes/${sandbox.sandboxId}/snapshots`, {
+    const taken = await world.call("POST", `/v1/sandboxes/${nativeId(sandbox.sandboxId)}/snapshots`, {
       body: { name },
     });
     expect(taken.status).toBe(409);
@@ -188,7 +188,7 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     const { network } = await sandbox.getInfo();
     expect([network?.allowOut, network?.denyOut]).toEqual([["1.1.1.1/32"], ["0.0.0.0/0"]]);
     await sandbox.updateNetwork({ denyOut: ["8.8.8.8"] });
-    const path = `/v1/sandboxes/${sandbox.sandboxId}/egress`;
+    const path = `/v1/sandboxes/${nativeId(sandbox.sandboxId)}/egress`;
     const { body } = await world.call<{ mode: string; deny_cidrs: string[] }>("GET", path);
     expect([body.mode, body.deny_cidrs]).toEqual(["allow_all", ["8.8.8.8/32"]]);
     const offline = await Sandbox.create({ ...options, allowInternetAccess: false });

@@ -259,7 +259,7 @@ test("below the domain nothing of the API is reached, and beside it nothing else
   for (const host of [
     DOMAIN,
     `${DOMAIN}:7070`,
-    `api.${DOMAIN}`,
+    `api2.${DOMAIN}`,
     `0-sbx-${value}.${DOMAIN}`,
     `0${port}-sbx-${value}.${DOMAIN}`,
     `65536-sbx-${value}.${DOMAIN}`,

@@ -29,7 +29,7 @@ import {
 import { buildSerializer } from "../http/build-serializer.ts";
 import { validatorCompiler } from "../http/validator-compiler.ts";
 import { registerE2b } from "../e2b/e2b-routes.ts";
-import { sandboxPort } from "../e2b/sandbox-port.ts";
+import { e2bPaths, sandboxPort } from "../e2b/sandbox-port.ts";
 import { allRoutes, operations } from "./operations.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
@@ -75,7 +75,8 @@ export async function buildServer(
           : [leadByHostName(sandboxDomain, context.e2b ? sandboxPort : undefined)]),
         ...(context.e2b ? [leadByPortHeader(sandboxPort)] : []),
       ];
-      const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), leads }, handler);
+      const openPaths = context.e2b ? e2bPaths : undefined;
+      const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), openPaths, leads }, handler);
       listener.resolve(served);
       return httpServer(served, limits);
     },

@@ -10,8 +10,14 @@ import { findOwnTemplate } from "../templates/own-templates.ts";
 /** A name alone is of the tag that it means where it is asked for alone. */
 export const DEFAULT_TAG = "default";
 
-/** Where the organization has none of this name. Theirs carry a version, of a program that is ours here. */
-const builtIn = new Map([["code-interpreter-v1", "code-interpreter"]]);
+/**
+ * Where the organization has none of this name. One of theirs carries a version, of a program that is ours here. Of the other the clients start a program that
+ * `base` lacks: they say so, and remove the sandbox.
+ */
+const builtIn = new Map([
+  ["code-interpreter-v1", "code-interpreter"],
+  ["mcp-gateway", "base"],
+]);
 
 /** As it is asked for natively. */
 export async function nativeNameOf({ db }: Context, { orgId }: Caller, asked: string): Promise<string> {

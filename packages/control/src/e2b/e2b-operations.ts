@@ -2,6 +2,7 @@
 // rate class and audit action. Their document is E2B's, so ours leaves them out.
 
 import type { FastifyRequest } from "fastify";
+import { isId } from "@skerry/contract/ids";
 import { Type } from "typebox";
 import type { Context } from "../context.ts";
 import type { GuardedOperation, Operation } from "../api/operation.ts";
@@ -14,6 +15,7 @@ import { healthOperations } from "../platform/health-operations.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
+import { sandboxIdIn } from "./sandbox-ids.ts";
 import { apiCredentials, fileCredentials, sandboxCredentials, sandboxIdOf } from "./credentials.ts";
 import { uploadRightOf } from "./upload-right.ts";
 
@@ -45,9 +47,14 @@ function translated(
   return {
     ...{ surface: "e2b", method, path, tag, summary, answers: { 200: answer }, errors: [] },
     access: { scope, role, rate, ...(orScope !== undefined && { orScope }), credentials },
-    // The paths in a sandbox do not name it.
-    audit: { action, resource, ...(isInSandbox && { idOfRequest: sandboxIdOf }) },
+    // The paths in a sandbox do not name it, and others not as we do.
+    audit: { action, resource, idOfRequest: isInSandbox ? sandboxIdOf : sandboxIdInPath },
   };
+}
+
+function sandboxIdInPath({ params }: FastifyRequest): string | undefined {
+  const id = sandboxIdIn((params as { readonly id?: string }).id ?? "");
+  return isId("sandbox", id) ? id : undefined;
 }
 
 const api = (like: GuardedOperation, method: Method, path: string) => translated(like, method, `/e2b${path}`);
@@ -83,6 +90,7 @@ export const e2bOperations = {
   logsV2: api(listSandboxEvents, "GET", "/v2/sandboxes/:id/logs"),
   createSnapshot: api(createSnapshot, "POST", "/sandboxes/:id/snapshots"),
   fork: api(forkSandbox, "POST", "/sandboxes/:id/fork"),
+  forkV2: api(forkSandbox, "POST", "/v2/sandboxes/:id/fork"),
   listSnapshots: api(listSnapshots, "GET", "/snapshots"),
   // To the clients a snapshot is a template.
   deleteSnapshot: api(deleteSnapshot, "DELETE", "/templates/:snapshot(^snp_[0-9a-z]{26}$)"),

@@ -78,6 +78,8 @@ export class EventBacklog {
   #bytes = 0;
   #isIncomplete = false;
   #isClosed = false;
+  /** How many have come so far, lost ones too. */
+  arrived = 0;
 
   constructor(add: (bytes: number) => void, isOver: (bytes: number) => boolean) {
     this.#add = add;
@@ -86,6 +88,7 @@ export class EventBacklog {
 
   push(event: FilesystemEvent): void {
     if (this.#isClosed) return;
+    this.arrived += 1;
     this.#events.push(event);
     this.#count(bytesOf(event));
     while (this.#events.length > 0 && this.#isOver(this.#bytes)) {

@@ -64,7 +64,7 @@ export function filesystemService(context: Context): ServiceImpl<typeof Filesyst
         return { watcherId: await watchers.create(call, { ...optionsOf(asked), path }) };
       }),
     getWatcherEvents: ({ watcherId }, rpc) =>
-      answering(rpc, async () => ({ events: watchers.take(callOf(rpc), watcherId) })),
+      answering(rpc, async () => ({ events: await watchers.take(callOf(rpc), watcherId) })),
     removeWatcher: ({ watcherId }, rpc) =>
       answering(rpc, async () => {
         watchers.remove(callOf(rpc), watcherId);

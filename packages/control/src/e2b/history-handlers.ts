@@ -1,6 +1,7 @@
 // What sandboxes have used, and what became of them, for E2B's clients.
 
 import { Type } from "typebox";
+import { bareId } from "@skerry/contract/ids";
 import type { VmEvent } from "@skerry/contract/vms/events";
 import type { VmMetricsPoint } from "@skerry/contract/vms/metrics";
 import type { Caller } from "../caller.ts";
@@ -15,6 +16,7 @@ import { idOf } from "./api-request.ts";
 import { checker } from "./checked-body.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { livePoint } from "./live-metric.ts";
+import { sandboxIdIn } from "./sandbox-ids.ts";
 import { livingSandbox } from "./sandbox-reads.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -57,13 +59,31 @@ function shown({ at, cpu, memory_bytes, disk_bytes }: Point, { vcpus, memory_mib
   };
 }
 
-export async function metricsOf(context: Context, caller: Caller, id: string, since?: string) {
+/** In seconds since 1970. */
+interface Span {
+  readonly start?: number;
+  readonly end?: number;
+}
+
+export async function metricsOf(context: Context, caller: Caller, id: string, { start, end }: Span = {}) {
   const row = await livingSandbox(context, caller, id);
-  const query = { step: STEP, ...(since !== undefined && { since }) };
-  const { items } = await readMetrics(context, caller, { kind: sandboxVms, id, query });
-  const measured = items.map((point) => metricOf(point, row));
-  if (measured.length > 0 || row.status !== "running") return measured;
+  const since = start === undefined ? {} : { since: new Date(start * 1_000).toISOString() };
+  const { items } = await readMetrics(context, caller, {
+    kind: sandboxVms,
+    id,
+    query: { step: STEP, ...since },
+  });
+  // The first minute has begun before the span where that begins in the middle of it.
+  const measured = items
+    .map((point) => metricOf(point, row))
+    .filter(({ timestampUnix: at }) => at >= (start ?? 0) && at <= (end ?? Infinity));
+  if (measured.length > 0 || row.status !== "running" || !isUntilNow(end)) return measured;
   return metricsNow(context, caller, row);
+}
+
+/** Clients round the time at which they ask. */
+function isUntilNow(end = Infinity): boolean {
+  return end + 1 >= Math.floor(Date.now() / 1_000);
 }
 
 const NOW_WITHIN_MS = 5_000;
@@ -79,20 +99,20 @@ export async function metricsNow(context: Context, caller: Caller, row: Measured
 }
 
 const metrics: E2bHandler = async (context, request) => {
-  const { start, end } = readSpan(request.query);
-  const since = start === undefined ? undefined : new Date(start * 1_000).toISOString();
-  const all = await metricsOf(context, callerOf(request), idOf(request), since);
-  return all.filter(({ timestampUnix }) => end === undefined || timestampUnix <= end);
+  return metricsOf(context, callerOf(request), idOf(request), readSpan(request.query));
 };
 
 const IDS_MAX = 100;
 
 const listMetrics: E2bHandler = async (context, request) => {
-  const ids = [...new Set(readIds(request.query).sandbox_ids.split(","))].slice(0, IDS_MAX);
+  const asked = readIds(request.query).sandbox_ids.split(",");
+  const ids = [...new Set(asked.map(sandboxIdIn))].slice(0, IDS_MAX);
   const caller = callerOf(request);
   const known = await findSandboxes(context, caller.orgId, ids);
   const found = await Promise.all(
-    known.map(async ({ id }) => [id, (await metricsOf(context, caller, id).catch(() => [])).at(-1)] as const),
+    known.map(
+      async ({ id }) => [bareId(id), (await metricsOf(context, caller, id).catch(() => [])).at(-1)] as const,
+    ),
   );
   return { sandboxes: Object.fromEntries(found.filter(([, last]) => last !== undefined)) };
 };

@@ -3,6 +3,7 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { EXECUTION_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import { formatDuration } from "@skerry/contract/durations";
+import { bareId } from "@skerry/contract/ids";
 import type { Execution } from "@skerry/contract/vms/execution";
 import type { Context } from "../context.ts";
 import { listExecutions } from "../vms/executions/executions.ts";
@@ -88,7 +89,7 @@ export async function startProcess(
     workdir: isPlaced
       ? resolvePath(cwd, user)
       : ((await startOfSandbox(context, call))?.workdir ?? user.home),
-    env: { ...environmentOf(user), ...envs },
+    env: { ...environmentOf(user, call), ...envs },
     stdin_open: stdin ?? true,
     ...(leftMs !== undefined && { timeout: formatDuration(boundedTimeout(leftMs)) }),
     ...(pty !== undefined && { tty: true, ...sizeOf(pty.size) }),
@@ -100,8 +101,9 @@ function boundedTimeout(leftMs: number): number {
   return Math.min(Math.max(1, Math.ceil(leftMs)), EXECUTION_TIMEOUT_MAX_MS);
 }
 
-function environmentOf({ name, home }: GuestUser): Record<string, string> {
-  return { HOME: home, USER: name, LOGNAME: name };
+/** Programs ask the last two whether they run in a sandbox of E2B's, and in which. */
+function environmentOf({ name, home }: GuestUser, { id }: SandboxCall): Record<string, string> {
+  return { HOME: home, USER: name, LOGNAME: name, E2B_SANDBOX: "true", E2B_SANDBOX_ID: bareId(id) };
 }
 
 const CELLS_MAX = 65_535;

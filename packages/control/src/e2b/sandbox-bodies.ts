@@ -68,10 +68,12 @@ const Refresh = Type.Object(
   closed,
 );
 
+const State = Type.String({ maxLength: 100 });
 const ListQuery = Type.Object(
   {
     metadata: Type.Optional(Type.String({ maxLength: 10_000 })),
-    state: Type.Optional(Type.String({ maxLength: 100 })),
+    // Several are separated by commas, or each has the parameter to itself.
+    state: Type.Optional(Type.Union([State, Type.Array(State, { maxItems: 10 })])),
     startedAfter: Type.Optional(Type.String({ maxLength: 100 })),
     template: Type.Optional(Type.String({ maxLength: 300 })),
     order: Type.Optional(Type.Union([Type.Literal("asc"), Type.Literal("desc")])),

@@ -6,6 +6,7 @@ import { sandboxStatusesAlive, type SandboxStatus } from "@skerry/contract/sandb
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getSandbox, listSandboxRows, sandboxFor } from "../sandboxes/sandboxes.ts";
+import { readTime } from "../values/times.ts";
 import { areAllPortsPublic } from "../vms/ports/ports.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 import { connectionOf } from "./api-request.ts";
@@ -47,7 +48,7 @@ export async function readList(
     metadata: readMetadata(query.metadata),
     ...(query.order !== undefined && { order: query.order }),
     ...(query.template !== undefined && { template: query.template }),
-    ...(query.startedAfter !== undefined && { created_after: query.startedAfter }),
+    ...(query.startedAfter !== undefined && { startedFrom: readTime("startedAfter", query.startedAfter) }),
     ...(query.nextToken !== undefined && { cursor: query.nextToken }),
   });
   if (page.next_cursor !== null) void reply.header("x-next-token", page.next_cursor);
@@ -62,7 +63,8 @@ interface ListRequest {
 }
 
 function statusesOf({ state }: ListQuery): readonly SandboxStatus[] {
-  const asked = state === undefined || state === "" ? Object.keys(e2bStates) : state.split(",");
+  const told = [state ?? ""].flat().join(",");
+  const asked = told === "" ? Object.keys(e2bStates) : told.split(",");
   return asked.flatMap((one) => {
     if (one === "running" || one === "paused") return e2bStates[one];
     throw new SkerryError("bad_request", `"state" is "${one.slice(0, 50)}"; it is "running" or "paused".`);

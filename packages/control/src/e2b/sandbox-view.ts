@@ -1,5 +1,6 @@
 // Sandboxes as E2B's clients are told of them.
 
+import { bareId } from "@skerry/contract/ids";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Context } from "../context.ts";
@@ -30,7 +31,7 @@ export function connectionTo(
   tokens: Pick<Connection, "envdAccessToken" | "trafficAccessToken">,
 ): Connection {
   return {
-    ...{ templateID: template, sandboxID: id, alias: template, clientID: CLIENT_ID },
+    ...{ templateID: template, sandboxID: bareId(id), alias: template, clientID: CLIENT_ID },
     ...{
       envdVersion: ENVD_VERSION,
       ...tokens,
@@ -53,7 +54,7 @@ export function listedSandbox(sandbox: Sandbox, diskGib: number) {
   const { vcpus, memory_mib } = readSize(size);
   const isPaused = (e2bStates.paused as readonly SandboxStatus[]).includes(status);
   return {
-    ...{ templateID: template, sandboxID: id, alias: template, clientID: CLIENT_ID },
+    ...{ templateID: template, sandboxID: bareId(id), alias: template, clientID: CLIENT_ID },
     ...{ startedAt: sandbox.started_at ?? sandbox.created_at, endAt: sandbox.expires_at },
     ...{ cpuCount: vcpus, memoryMB: memory_mib, diskSizeMB: diskGib * MIB_PER_GIB },
     ...{ metadata, state: (isPaused ? "paused" : "running") satisfies E2bState, envdVersion: ENVD_VERSION },

@@ -26,15 +26,22 @@ import { connectionOf, idOf } from "./api-request.ts";
 import { checker } from "./checked-body.ts";
 import { isClosed } from "./port-options.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
-import { durationOf } from "./sandbox-bodies.ts";
+import { sandboxIdIn } from "./sandbox-ids.ts";
+import { durationOf, timeoutDefaults } from "./sandbox-bodies.ts";
 import { livingSandbox } from "./sandbox-reads.ts";
 
 const closed = { additionalProperties: false } as const;
 const FORKS_MAX = 100;
 const PAGE_MAX = 100;
 
-const readName = checker(
-  Type.Object({ name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) }, closed),
+const readNewSnapshot = checker(
+  Type.Object(
+    {
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+      memory: Type.Optional(Type.Boolean()),
+    },
+    closed,
+  ),
   "body",
 );
 const readFork = checker(
@@ -42,6 +49,8 @@ const readFork = checker(
     {
       timeout: Type.Optional(Type.Integer({ minimum: 0 })),
       count: Type.Optional(Type.Integer({ minimum: 1, maximum: FORKS_MAX })),
+      // A fork without the memory of its source would boot from its disk, which no call here does.
+      memory: Type.Optional(Type.Literal(true)),
     },
     closed,
   ),
@@ -63,7 +72,9 @@ const readListQuery = checker(
 const shown = ({ id, name }: Snapshot) => ({ snapshotID: id, names: name === null ? [] : [name] });
 
 const createSnapshot: E2bHandler = async (context, request, reply) => {
-  const name = bareSnapshotName(readName(request.body).name);
+  const { name: asked, memory = true } = readNewSnapshot(request.body);
+  if (!memory) throw withoutMemory();
+  const name = bareSnapshotName(asked);
   const caller = callerOf(request);
   const id = idOf(request);
   await livingSandbox(context, caller, id);
@@ -77,6 +88,13 @@ const createSnapshot: E2bHandler = async (context, request, reply) => {
   if (isTaken) await takeSnapshotName(context.db, { orgId: caller.orgId, id: taken.id, name });
   return reply.code(201).send(shown({ ...taken, name: name ?? null }));
 };
+
+/** In the words by which the clients' programs know that it is not to be had. */
+function withoutMemory(): SkerryError {
+  return new SkerryError("bad_request", "Filesystem-only snapshots are not enabled for this team.", {
+    remediation: "Leave `memory` out: a snapshot has memory and disk.",
+  });
+}
 
 /** The tag that all names have where they say no other. */
 const bareSnapshotName = (name: string | undefined) => name?.replace(/:default$/, "");
@@ -94,8 +112,9 @@ const PAGES_MAX = 20;
 const listSnapshots: E2bHandler = async (context, request, reply) => {
   const { sandboxID, name: asked, limit = PAGE_MAX, nextToken } = readListQuery(request.query);
   const name = bareSnapshotName(asked);
+  const source = sandboxID === undefined ? undefined : sandboxIdIn(sandboxID);
   const isMeant = (one: Snapshot) =>
-    (sandboxID === undefined || one.sandbox_id === sandboxID) &&
+    (source === undefined || one.sandbox_id === source) &&
     (name === undefined || one.name === name || one.id === name);
   const found: Snapshot[] = [];
   let cursor = nextToken ?? null;
@@ -120,22 +139,30 @@ const deleteSnapshot: E2bHandler = async (context, request, reply) => {
 };
 
 /** All or none: one that cannot be started fails the call. */
-const fork: E2bHandler = async (context, request, reply) => {
-  const { count = 1, timeout } = readFork(request.body);
-  const caller = callerOf(request);
-  const row = await livingSandbox(context, caller, idOf(request));
-  const isPublic = areAllPortsPublic(row);
-  const options = { keepsMemory: row.keeps_memory, ports: row.port_options };
-  const creation = sandboxFork(context, caller, { id: idOf(request), count });
-  const { items } = await createIdempotently(context, { request, reply }, creation);
-  const forks = items.map(async (sandbox) => {
-    await keepAlive(context, caller, { id: sandbox.id, timeout: durationOf(timeout), maySooner: true });
-    // Natively a fork has no public port; with E2B its ports are as those of the sandbox are that it was made of.
-    if (isPublic) await openAllPorts(context, caller, { kind: sandboxVms, id: sandbox.id });
-    await setSandboxOptions(context.db, { orgId: caller.orgId, id: sandbox.id }, options);
-    return { sandbox: await connectionOf(context, request, sandbox, isClosed(context, row)) };
-  });
-  return reply.code(201).send(await Promise.all(forks));
-};
+const forkWith =
+  (timeoutS: number): E2bHandler =>
+  async (context, request, reply) => {
+    const { count = 1, timeout = timeoutS } = readFork(request.body);
+    const caller = callerOf(request);
+    const row = await livingSandbox(context, caller, idOf(request));
+    const isPublic = areAllPortsPublic(row);
+    const options = { keepsMemory: row.keeps_memory, ports: row.port_options };
+    const creation = sandboxFork(context, caller, { id: idOf(request), count });
+    const { items } = await createIdempotently(context, { request, reply }, creation);
+    const forks = items.map(async (sandbox) => {
+      await keepAlive(context, caller, { id: sandbox.id, timeout: durationOf(timeout), maySooner: true });
+      // Natively a fork has no public port; with E2B its ports are as those of the sandbox are that it was made of.
+      if (isPublic) await openAllPorts(context, caller, { kind: sandboxVms, id: sandbox.id });
+      await setSandboxOptions(context.db, { orgId: caller.orgId, id: sandbox.id }, options);
+      return { sandbox: await connectionOf(context, request, sandbox, isClosed(context, row)) };
+    });
+    return reply.code(201).send(await Promise.all(forks));
+  };
 
-export const snapshotHandlers = { createSnapshot, listSnapshots, deleteSnapshot, fork };
+export const snapshotHandlers = {
+  createSnapshot,
+  listSnapshots,
+  deleteSnapshot,
+  fork: forkWith(timeoutDefaults.v1),
+  forkV2: forkWith(timeoutDefaults.v2),
+};

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { posix } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { SkerryError } from "@skerry/contract/errors";
 import type { FileEvent } from "@skerry/contract/vms/watches";
@@ -74,9 +75,14 @@ async function entryThere(context: Context, call: SandboxCall, path: string): Pr
 /** One that no client has asked for so long is ended. */
 const UNASKED_MS = 10 * 60_000;
 
+/** Events that follow each other this closely are told together, up to a bound. */
+const LOOK_MS = 20;
+const LOOKS_MAX = 10;
+
 interface Watcher {
   readonly orgId: string;
   readonly sandboxId: string;
+  readonly path: string;
   readonly stop: () => void;
   readonly timer: NodeJS.Timeout;
   readonly backlog: EventBacklog;
@@ -102,7 +108,7 @@ class Watchers {
       const stop = () => stopped.abort(new SkerryError("canceled", "The watcher was removed."));
       const timer = setTimeout(stop, UNASKED_MS).unref();
       const backlog = this.#backlogs.open(caller.orgId);
-      this.#all.set(id, { orgId: caller.orgId, sandboxId, stop, timer, backlog });
+      this.#all.set(id, { orgId: caller.orgId, sandboxId, path: watch.path, stop, timer, backlog });
       void collect(backlog, events)
         .catch(() => undefined)
         .finally(() => {
@@ -119,15 +125,26 @@ class Watchers {
   }
 
   /** What has happened since it was asked for last. Throws `out_of_range` once where the oldest of that was lost: the wire has no event that says so. */
-  take(call: SandboxCall, id: string): FilesystemEvent[] {
+  async take(call: SandboxCall, id: string): Promise<FilesystemEvent[]> {
     const watcher = this.#find(call, id);
     watcher.timer.refresh();
+    await this.#arrival(call, watcher);
     const { events, isIncomplete } = watcher.backlog.take();
     if (!isIncomplete) return events;
     throw new ConnectError(
       "The watcher's oldest events were lost: there were too many before they were asked for. List the directory, and ask again for those after them.",
       Code.OutOfRange,
     );
+  }
+
+  /** Waits for the events of what was done before the client asked: the guest tells them before it answers, and they are on their way from its host. */
+  async #arrival(call: SandboxCall, { path, backlog }: Watcher): Promise<void> {
+    await entryAt(this.#context, call, path).catch(() => undefined);
+    for (let look = 0; look < LOOKS_MAX; look++) {
+      const { arrived } = backlog;
+      await sleep(LOOK_MS);
+      if (backlog.arrived === arrived) return;
+    }
   }
 
   remove(call: SandboxCall, id: string): void {

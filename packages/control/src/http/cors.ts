@@ -10,6 +10,7 @@ const REQUEST_HEADERS =
 const ANSWER_HEADERS =
   "ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, Server-Timing, Skerry-Version, X-Request-Id";
 const PREFLIGHT_VALID_S = 600;
+const ASKED_HEADERS = /^[A-Za-z0-9, -]{1,4000}$/;
 
 /** Says what an allowed origin may do. True where the request was only a browser's question, and is answered. */
 export function answerCors(
@@ -23,12 +24,30 @@ export function answerCors(
   if (origin === undefined || !origins.has(origin)) return false;
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", ANSWER_HEADERS);
-  if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) {
-    return false;
-  }
+  return isQuestion(request) && allow(response, REQUEST_HEADERS);
+}
+
+/**
+ * The same where pages of all origins may call, as E2B's clients do from browsers: each request brings a token of its own, of which no other page knows,
+ * and no cookie counts.
+ */
+export function answerOpenCors(request: IncomingMessage, response: ServerResponse): boolean {
+  response.setHeader("access-control-allow-origin", "*");
+  response.setHeader("access-control-expose-headers", "*");
+  if (!isQuestion(request)) return false;
+  const asked = request.headers["access-control-request-headers"] ?? "";
+  // Browsers count `Authorization` to none of `*`.
+  return allow(response, ASKED_HEADERS.test(asked) ? asked : REQUEST_HEADERS);
+}
+
+function isQuestion({ method, headers }: IncomingMessage): boolean {
+  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+}
+
+function allow(response: ServerResponse, headers: string): true {
   response.writeHead(204, {
     "access-control-allow-methods": METHODS,
-    "access-control-allow-headers": REQUEST_HEADERS,
+    "access-control-allow-headers": headers,
     "access-control-max-age": String(PREFLIGHT_VALID_S),
   });
   response.end();

@@ -7,7 +7,7 @@ import type { FastifyServerFactoryHandler } from "fastify";
 import type { Logger } from "pino";
 import type { Metrics } from "../metrics/metrics.ts";
 import { setResponseHeaders } from "./response-headers.ts";
-import { answerCors } from "./cors.ts";
+import { answerCors, answerOpenCors } from "./cors.ts";
 import { answerBrokenHttp } from "./errors.ts";
 import { originForm } from "./request-headers.ts";
 import { CountedRequest, CountedResponse } from "./counted-request.ts";
@@ -52,6 +52,8 @@ export interface RequestSinks {
 
 export interface ListenerOptions {
   readonly corsOrigins: ReadonlySet<string>;
+  /** Paths that pages of all origins may call, as far as they have a token. */
+  readonly openPaths?: RegExp | undefined;
   /** Each leads what is for a port, by its name or by a header, to the path of that port. */
   readonly leads?: readonly ((request: CountedRequest) => void)[];
 }
@@ -59,7 +61,7 @@ export interface ListenerOptions {
 /** Everything that a route cannot do, because it must also be done where there is none. */
 export function listenerOf(
   { log, metrics }: RequestSinks,
-  { corsOrigins, leads = [] }: ListenerOptions,
+  { corsOrigins, openPaths, leads = [] }: ListenerOptions,
   handler: FastifyServerFactoryHandler,
 ): Listener {
   return (request, response) => {
@@ -73,9 +75,12 @@ export function listenerOf(
       logRequest(log, request, response);
     });
     cutUnreadBody(request, response);
-    // Who may call a port from a page, what listens there decides.
-    const isApi = request.portHost === undefined;
-    if (!isApi || !answerCors(corsOrigins, request, response)) handler(request, response);
+    const isAnswered =
+      openPaths?.test(request.url ?? "") === true
+        ? answerOpenCors(request, response)
+        : // Who may call a port from a page, what listens there decides.
+          request.portHost === undefined && answerCors(corsOrigins, request, response);
+    if (!isAnswered) handler(request, response);
   };
 }
 

@@ -23,7 +23,8 @@ import {
   type SandboxRow,
 } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
-import { ended, notRunning } from "./sandboxes.ts";
+import { tellReaper } from "./tell-reaper.ts";
+import { ended, expired, notRunning } from "./sandboxes.ts";
 
 interface ResumeParams {
   readonly id: string;
@@ -45,9 +46,11 @@ export function resumeSandbox(
     async () => {
       const row = await settledSandbox(context, caller, id);
       if (takesWork(row)) return row;
+      const isLeft = isByCall && !row.auto_resume;
+      if (isLeft && row.status === "running") throw expired(row);
       if (row.status === "running" && row.mode === "persistent")
         return keepSandboxAlive(context.db, { orgId: caller.orgId, id, timeoutMs: row.timeout_ms });
-      if (row.status !== "paused" || (isByCall && !row.auto_resume)) throw notRunning(row);
+      if (row.status !== "paused" || isLeft) throw notRunning(row);
       return resume(context, row, { why, event });
     },
     () =>
@@ -89,6 +92,7 @@ async function resume(
   });
   if (running !== undefined) {
     context.vmLocations.keep({ ...running, address, left_ms: running.timeout_ms }, askedMs);
+    tellReaper(context, running.timeout_ms);
     return running;
   }
   return overtaken(context, resuming, { life, release: () => client.destroyVm(life) });

@@ -27,6 +27,7 @@ import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
 import { fromOf } from "../snapshots/vm-origin.ts";
 import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
+import { tellReaper } from "./tell-reaper.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
 /** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
@@ -138,6 +139,7 @@ async function start(
   });
   if (running !== undefined) {
     context.vmLocations.keep({ ...running, address, left_ms: running.timeout_ms }, askedMs);
+    tellReaper(context, running.timeout_ms);
     return running;
   }
   // It was destroyed, or this request was so slow that the reconciler took it for dead.

@@ -85,6 +85,15 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
   return rows;
 }
 
+/** Until the next sandbox that runs is past its expiry, in milliseconds; undefined where that is not before so much time has passed. */
+export async function nextExpiryInMs(db: Queries, withinMs: number): Promise<number | undefined> {
+  const { rows } = await sql<{ ms: number }>`
+    select ceil(extract(epoch from expires_at - now()) * 1000)::double precision as ms from sandboxes
+    where expires_at > now() and expires_at < now() + ${withinMs} * interval '1 millisecond' and status = 'running'
+    order by expires_at limit 1`.execute(db);
+  return rows[0]?.ms;
+}
+
 /**
  * The row as its host has the sandbox: the host has come back with it, or the replica died that was pausing or resuming it. One that was
  * resumed has a new time, and gets the policy of its row once more. Undefined where another writer was first, or its time is over.

@@ -8,12 +8,14 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { finishPausing } from "./pause-sandbox.ts";
 import { destroyLongPaused, pauseExpired } from "./pause-store.ts";
-import { expireSandboxes } from "./sandbox-facts.ts";
+import { expireSandboxes, nextExpiryInMs } from "./sandbox-facts.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 const SERVICE = "sandbox-reaper";
 const BATCH = 32;
+/** Between two turns, so that one takes all whose time ends in it. */
+const TURN_MS = 500;
 /** A host writes the memory of each to its disk. */
 const PAUSES = 4;
 
@@ -33,10 +35,12 @@ export function sandboxReaper(context: Context, everyMs: number, pausedKeptDays:
         ...destroyed.map((row) => finishDestroying(context, row, stop)),
         ...pausing.map((row) => finishPausing(context, row, { stop })),
       ]);
-      return reportOf(results, {
+      const report = reportOf(results, {
         examined: results.length,
         more: destroyed.length >= BATCH || pausing.length === PAUSES,
       });
+      const nextMs = await nextExpiryInMs(context.db, everyMs);
+      return nextMs === undefined ? report : { ...report, nextMs: Math.max(TURN_MS, nextMs) };
     },
   };
 }

@@ -18,6 +18,7 @@ import {
   type FoundSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
+import { tellReaper } from "./tell-reaper.ts";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -93,7 +94,10 @@ export async function keepAlive(
   const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
   const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs, maySooner });
   // What is known of where it is has its time.
-  if (kept !== undefined && maySooner) context.vmLocations.forget(row.id);
+  if (kept !== undefined && maySooner) {
+    context.vmLocations.forget(row.id);
+    tellReaper(context, timeoutMs);
+  }
   if (kept !== undefined) return sandboxFor(caller, kept);
   const lost = await getSandbox(context, caller, row.id);
   if (statusesWithoutTime.includes(lost.status)) throw pausedKeepalive(lost);
@@ -178,7 +182,7 @@ function pausedKeepalive({ status }: SandboxRow): SkerryError {
 const HOST_RETRY_S = 10;
 
 /** Also of one that has another status until the reaper comes. */
-function expired(row: SandboxRow): SkerryError {
+export function expired(row: SandboxRow): SkerryError {
   const expiresAt = row.expires_at.toISOString();
   const lastedMs = row.expires_at.getTime() - (row.started_at ?? row.created_at).getTime();
   const why =
@@ -187,7 +191,9 @@ function expired(row: SandboxRow): SkerryError {
       : `its timeout of ${formatDuration(row.timeout_ms)} is over`;
   return new SkerryError("sandbox_expired", `The sandbox has expired: ${why}.`, {
     remediation:
-      "Create another one with a longer `timeout`, or call `keepalive` on it before its `expires_at`.",
+      row.mode === "persistent"
+        ? "Resume the sandbox first."
+        : "Create another one with a longer `timeout`, or call `keepalive` on it before its `expires_at`.",
     context: { status: row.status, expires_at: expiresAt },
   });
 }

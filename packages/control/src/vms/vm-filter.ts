@@ -10,6 +10,8 @@ export interface VmTraits {
   /** What the name or the id begins with. */
   readonly q?: string;
   readonly createdAfter?: Date;
+  /** Started at this time or later; what has not started yet counts from when it was created. */
+  readonly startedFrom?: Date;
   /** Says nearly the same, and lets the index leave out the rest. */
   readonly notBefore?: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -27,8 +29,8 @@ export interface VmFilter<Status extends string> extends VmTraits {
 }
 
 export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder<SqlBool> {
-  const { orgId, status, statuses, template, host, q, createdAfter, notBefore, metadata, before, order } =
-    filter;
+  const { orgId, status, statuses, template, host, q, metadata, before, order } = filter;
+  const { createdAfter, startedFrom, notBefore } = filter;
   const conditions = [sql`org_id = ${orgId}`];
   if (status !== undefined) conditions.push(sql`status = ${status}`);
   if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
@@ -36,6 +38,7 @@ export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder
   if (host !== undefined) conditions.push(sql`host_id = ${host}`);
   if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
   if (createdAfter !== undefined) conditions.push(sql`created_at > ${createdAfter}`);
+  if (startedFrom !== undefined) conditions.push(sql`coalesce(started_at, created_at) >= ${startedFrom}`);
   if (notBefore !== undefined) conditions.push(sql`id >= ${notBefore}`);
   if (before !== undefined) conditions.push(order === "asc" ? sql`id > ${before}` : sql`id < ${before}`);
   if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);

@@ -19,6 +19,7 @@ export interface VmListParams<Status extends string> extends PageParams {
   readonly host?: string;
   readonly q?: string;
   readonly created_after?: string;
+  readonly startedFrom?: Date;
   readonly alive?: boolean;
   readonly counts?: boolean;
   /** By age; default: the newest first. */

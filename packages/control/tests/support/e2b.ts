@@ -18,6 +18,9 @@ export interface E2bSandbox {
   readonly envdAccessToken: string;
 }
 
+/** Our id of the sandbox that E2B's clients call so. */
+export const nativeId = (told: string) => `sbx_${told}`;
+
 export async function createE2bSandbox(world: World, body: object = {}): Promise<E2bSandbox> {
   const {
     body: made,

@@ -6,8 +6,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import { countedRequestOf, type CountedRequest } from "../../http/counted-request.ts";
 
 const TABLES = { sbx: "sandboxes", mch: "machines" } as const;
-/** Underscores are for ids; in names of hosts some programs do not take them. */
-const LABEL = /^([1-9]\d{0,4})-(sbx|mch)[-_]([0-9a-hjkmnp-tv-z]{26})$/;
+/** Underscores are for ids; in names of hosts some programs do not take them. E2B's clients name a sandbox without its kind. */
+const LABEL = /^([1-9]\d{0,4})-(?:(sbx|mch)[-_])?([0-9a-hjkmnp-tv-z]{26})$/;
 const PORT_MAX = 65_535;
 
 /** Of what a request came by, which is below the domain and names no port. */
@@ -19,6 +19,8 @@ interface OwnPort {
   readonly path: string;
   readonly idHeader: string;
   readonly portHeader: string;
+  /** The name before the domain by which clients call the API that such ports belong to, and its path here. */
+  readonly api: { readonly label: string; readonly path: string };
 }
 
 /** For the listener. `domain`: below which ports have names, in lower case. `own`: a port of sandboxes that is served here. */
@@ -27,16 +29,30 @@ export function leadByHostName(domain: string, own?: OwnPort): (request: Counted
     const names = namesOf(request);
     if (!names.some((name) => name === domain || name.endsWith(`.${domain}`))) return;
     const [name = "", ...others] = new Set(names);
-    const named = others.length === 0 ? portOf(name.slice(0, -domain.length - 1)) : undefined;
-    const { url = "" } = request;
-    // `*` is no path.
-    const isLed = named !== undefined && url.startsWith("/");
-    request.portHost = isLed ? name : NO_PORT;
-    if (!isLed) return;
-    const isOwn = own !== undefined && named.kind === "sbx" && named.port === own.port;
-    request.url = (isOwn ? own.path : pathOf(named)) + url;
-    if (isOwn) request.headers[own.idHeader] = named.id;
+    const label = others.length === 0 ? name.slice(0, -domain.length - 1) : "";
+    request.portHost = leadByLabel(request, label, own) ? name : NO_PORT;
   };
+}
+
+/** Whether something here has this name. */
+function leadByLabel(request: CountedRequest, label: string, own: OwnPort | undefined): boolean {
+  const { url = "" } = request;
+  // `*` is no path.
+  if (!url.startsWith("/")) return false;
+  if (own !== undefined && label === own.api.label) return leadToApi(request, own);
+  const named = portOf(label);
+  if (named === undefined) return false;
+  const isOwn = own !== undefined && named.kind === "sbx" && named.port === own.port;
+  request.url = (isOwn ? own.path : pathOf(named)) + url;
+  if (isOwn) request.headers[own.idHeader] = named.id;
+  return true;
+}
+
+/** A page of a port can set cookies for all names below the domain, so none counts here. */
+function leadToApi(request: CountedRequest, { api }: OwnPort): true {
+  request.url = api.path + (request.url ?? "");
+  delete request.headers.cookie;
+  return true;
 }
 
 /** The same for a client of E2B that calls all ports of sandboxes at one URL, below `own.path`, and says which one it means in a header. */
@@ -88,8 +104,8 @@ interface NamedPort {
 }
 
 function portOf(label: string): NamedPort | undefined {
-  const [, port, kind, value] = LABEL.exec(label) ?? [];
-  if (port === undefined || kind === undefined || Number(port) > PORT_MAX) return undefined;
+  const [, port, kind = "sbx", value] = LABEL.exec(label) ?? [];
+  if (port === undefined || Number(port) > PORT_MAX) return undefined;
   // The expression lets no other kind pass.
   return { kind: kind as keyof typeof TABLES, id: `${kind}_${value}`, port: Number(port) };
 }

@@ -2,6 +2,7 @@
 // what goes wrong is told in the words of E2B's own proxy, which programs compare.
 
 import type { FastifyRequest } from "fastify";
+import { bareId } from "@skerry/contract/ids";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Visitor } from "../../api/operation.ts";
 import type { Context } from "../../context.ts";
@@ -67,7 +68,7 @@ interface Told {
 function told(error: SkerryError, { id, port }: Pick<Asked, "id" | "port">, isBrowser: boolean): ShapedError {
   const { status, title, ...facts } = tellable(error, port);
   if (isBrowser) return { status, type: "text/html; charset=utf-8", body: pageOf(title, facts.message) };
-  const body = JSON.stringify({ sandboxId: id, ...facts, code: status });
+  const body = JSON.stringify({ sandboxId: bareId(id), ...facts, code: status });
   return { status, type: "application/json; charset=utf-8", body };
 }
 
