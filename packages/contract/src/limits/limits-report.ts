@@ -37,8 +37,8 @@ const limitsFields = {
 const exampleLimits = {
   rates: {
     read: { per_minute: 3_000, burst: 1_500 },
-    write: { per_minute: 600, burst: 300 },
-    expensive: { per_minute: 120, burst: 60 },
+    write: { per_minute: 1_800, burst: 900 },
+    expensive: { per_minute: 300, burst: 150 },
   },
   quotas: {
     sandboxes: { limit: 100, used: 3 },
@@ -49,7 +49,7 @@ const exampleLimits = {
     persistent_disk_gib: { limit: 1_000, used: 9 },
     snapshots: { limit: 100, used: 2 },
     snapshot_gib: { limit: 500, used: 1 },
-    builds: { limit: 2, used: 1 },
+    builds: { limit: 8, used: 1 },
     template_gib: { limit: 100, used: 3 },
     tokens: { limit: 1_000, used: 5 },
   },

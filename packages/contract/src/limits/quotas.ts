@@ -32,10 +32,11 @@ export type QuotaName = (typeof quotaNames)[number];
 export const limitDefaults = {
   rate_read_per_minute: 3_000,
   rate_read_burst: 1_500,
-  rate_write_per_minute: 600,
-  rate_write_burst: 300,
-  rate_expensive_per_minute: 120,
-  rate_expensive_burst: 60,
+  // A command or a file of a sandbox is one: thirty in a second are a few agents, or the tests of a client.
+  rate_write_per_minute: 1_800,
+  rate_write_burst: 900,
+  rate_expensive_per_minute: 300,
+  rate_expensive_burst: 150,
   quota_sandboxes: 100,
   quota_machines: 100,
   quota_vcpus: 400,
@@ -44,8 +45,8 @@ export const limitDefaults = {
   quota_persistent_disk_gib: 1_000,
   quota_snapshots: 100,
   quota_snapshot_gib: 500,
-  // A build takes CPUs, disks and the network of a host for minutes.
-  quota_builds: 2,
+  // A build takes CPUs, disks and the network of a host for minutes; a pipeline of a few templates runs at once all the same.
+  quota_builds: 8,
   quota_template_gib: 100,
   // More than a busy CI has at once with a token for each job; each valid token costs memory in every replica that sees it.
   quota_tokens: 1_000,
