@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { drawn, isFullRun } from "./tests/support/sampling.ts";
 import { testFiles, testKernel } from "./tests/kvm/test-kernel.ts";
 
 const MINUTE_MS = 60_000;
@@ -37,14 +38,34 @@ const LONGEST = [
   ),
   ...["spawn-helper", "egress-packets", "adopter"].map((name) => `packages/host/tests/${name}.test.ts`),
 ].map((file) => join(import.meta.dirname, file));
-for (const file of LONGEST)
-  if (!existsSync(file)) throw new Error(`LONGEST names ${file}, which is not there`);
 
 /** What takes too long for every run: the whole matrices alone have these files. Not skipped in the others, whose every test has to run. */
-const FULL_ONLY =
-  process.env["SKERRY_TEST_FULL"] === "1"
-    ? []
-    : ["tests/code-interpreter.test.ts", "tests/e2b-compatibility.test.ts"];
+const FULL_ONLY = ["code-interpreter", "e2b-compatibility"];
+
+/** One or two scenarios of minutes each. A usual run has every third of these files, beginning where its seed says. */
+const LONG_SCENARIOS = [
+  ...["hostile-builds", "planned-builds", "build-cache"],
+  ...["registries", "detected-apps", "git-builds"],
+  ...["object-store", "template-copies", "saved-move"],
+  ...["try-kvm", "backup", "extra-ca"],
+];
+
+const named = [...FULL_ONLY, ...LONG_SCENARIOS].map((name) =>
+  join(import.meta.dirname, `tests/${name}.test.ts`),
+);
+for (const file of [...LONGEST, ...named])
+  if (!existsSync(file)) throw new Error(`vitest.config.ts names ${file}, which is not there`);
+
+/** A file that is named runs in any case. */
+function leftOut(): string[] {
+  if (isFullRun) return [];
+  const first = drawn("long scenarios", 3);
+  const others = LONG_SCENARIOS.filter((_, at) => at % 3 !== first);
+  const asked = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+  return [...FULL_ONLY, ...others]
+    .map((name) => `tests/${name}.test.ts`)
+    .filter((file) => !asked.some((word) => file.includes(word)));
+}
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -127,7 +148,7 @@ export default defineConfig({
         test: {
           name: "end-to-end",
           include: ["tests/**/*.test.ts"],
-          exclude: ["tests/kvm/**", ...FULL_ONLY],
+          exclude: ["tests/kvm/**", ...leftOut()],
           globalSetup: ["tests/support/global-setup.ts"],
           setupFiles: ["tests/support/await-platform.ts"],
           testTimeout: 5 * MINUTE_MS,
