@@ -1,12 +1,12 @@
 // What a run of tests has reported, and what a later run of those files that failed adds to it.
 
 export interface TestReport {
-  readonly testResults: readonly TestFile[];
+  readonly testResults: readonly ReportedFile[];
   /** Files that failed at first, and were run once more, alone. */
   readonly again?: readonly string[];
 }
 
-interface TestFile {
+export interface ReportedFile {
   /** Its path. */
   readonly name: string;
   readonly status: "passed" | "failed";
@@ -27,10 +27,15 @@ export function renewed(earlier: TestReport, later: TestReport): TestReport {
   };
 }
 
+/** Its tests that ended, or were left, in one of these ways. */
+export function countOf({ testResults }: TestReport, wanted: readonly string[]): number {
+  const cases = testResults.flatMap(({ assertionResults }) => assertionResults);
+  return cases.filter(({ status }) => wanted.includes(status)).length;
+}
+
 /** For people. `root`: the checkout in which the tests ran. */
 export function resultOf(report: TestReport, root: string): string {
-  const cases = report.testResults.flatMap(({ assertionResults }) => assertionResults);
-  const count = (wanted: readonly string[]) => cases.filter(({ status }) => wanted.includes(status)).length;
+  const count = (wanted: readonly string[]) => countOf(report, wanted);
   const again = (report.again ?? []).map((name) => name.replace(`${root}/`, ""));
   const others = count(["skipped", "pending", "todo"]);
   return [

@@ -8,24 +8,15 @@ import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { countOf, renewed, type ReportedFile, type TestReport } from "./test-report.ts";
 
 const root = join(import.meta.dirname, "..");
 
-interface TestCase {
-  readonly fullName: string;
-  readonly status: "passed" | "failed" | "skipped" | "pending" | "todo";
+interface TestFile extends ReportedFile {
+  readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
 }
 
-interface TestFile {
-  /** Its path. */
-  readonly name: string;
-  readonly status: "passed" | "failed";
-  readonly assertionResults: readonly TestCase[];
-}
-
-interface Report {
-  readonly numPassedTests: number;
-  readonly numPendingTests: number;
+interface Report extends TestReport {
   readonly success: boolean;
   readonly testResults: readonly TestFile[];
 }
@@ -48,16 +39,18 @@ try {
   const checked = spawnSync(process.execPath, [check], { cwd: root, stdio: "inherit" });
   const tested = test(filters);
   const failed = tested.report.testResults.filter(({ status }) => status === "failed");
-  const stillFailed = triesTwice ? failed.filter(failsAgain) : failed;
-  const recovered = failuresIn(failed) - failuresIn(stillFailed);
+  const { report, stillFailed } = triesTwice
+    ? triedAgain(tested.report, failed)
+    : { report: tested.report, stillFailed: failed };
   // What a test leaves behind fails the run without a file of its own, and no second try mends it.
   const isLitter = failed.length === 0 && (tested.exitCode !== 0 || !tested.report.success);
-  const { numPendingTests, numPassedTests } = tested.report;
-  if (numPendingTests > 0) process.stdout.write(`${numPendingTests} tests did not run\n`);
+  const passed = countOf(report, ["passed"]);
+  const left = countOf(report, ["skipped", "pending", "todo"]);
+  if (left > 0) process.stdout.write(`${left} tests did not run\n`);
   if (checked.status !== 0) process.stdout.write("the checks failed; see above\n");
   const faults = failuresIn(stillFailed) + Number(isLitter) + Number(checked.status !== 0);
-  process.stdout.write(`${numPassedTests + recovered} passed, ${faults} failed\n`);
-  process.exitCode = faults === 0 && stillFailed.length === 0 && numPendingTests === 0 ? 0 : 1;
+  process.stdout.write(`${passed} passed, ${faults} failed\n`);
+  process.exitCode = faults === 0 && stillFailed.length === 0 && left === 0 ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -82,14 +75,25 @@ function test(only: readonly string[]): Outcome {
   return { report: JSON.parse(readFileSync(file, "utf8")) as Report, exitCode: status ?? 1 };
 }
 
-/** Runs the file alone, and tells what was flaky. */
-function failsAgain(file: TestFile): boolean {
-  const path = relative(root, file.name);
-  process.stdout.write(`once more, alone: ${path}\n`);
-  const again = test([path]);
-  if (again.exitCode !== 0 || !again.report.success) return true;
-  const flaky = file.assertionResults.filter(({ status }) => status === "failed");
-  for (const { fullName } of flaky) process.stdout.write(`flaky: ${path} › ${fullName}\n`);
-  if (flaky.length === 0) process.stdout.write(`flaky: ${path} › (the file itself)\n`);
-  return false;
+/** Runs each file that failed alone, and tells what was flaky. What came of those that pass then takes the place of what came of them before. */
+function triedAgain(
+  first: TestReport,
+  failed: readonly TestFile[],
+): { report: TestReport; stillFailed: TestFile[] } {
+  let report: TestReport = first;
+  const stillFailed: TestFile[] = [];
+  for (const file of failed) {
+    const path = relative(root, file.name);
+    process.stdout.write(`once more, alone: ${path}\n`);
+    const again = test([path]);
+    if (again.exitCode !== 0 || !again.report.success) {
+      stillFailed.push(file);
+      continue;
+    }
+    report = renewed(report, again.report);
+    const flaky = file.assertionResults.filter(({ status }) => status === "failed");
+    for (const { fullName } of flaky) process.stdout.write(`flaky: ${path} › ${fullName}\n`);
+    if (flaky.length === 0) process.stdout.write(`flaky: ${path} › (the file itself)\n`);
+  }
+  return { report, stillFailed };
 }
