@@ -100,6 +100,7 @@ export const errorStatus = {
   build_out_of_memory: 422,
   step_timed_out: 422,
   build_timed_out: 422,
+  template_start_failed: 422,
   image_not_found: 422,
   image_invalid: 422,
   registry_denied: 422,

@@ -35,6 +35,19 @@ test("a build that fails while it is frozen leaves no template on its host, howe
   expect(await heldMemoryMib(world)).toBe(0);
 });
 
+test("a start command that fails is told with its exit code and what it printed last", async () => {
+  const how = "The start command of the template ended with 127 before the template was ready.";
+  const context = { exit_code: 127, log: "first\nsh: 1: ./serve\0: not found" };
+  world.host.templates.failures.set("freeze", new SkerryError("template_start_failed", how, { context }));
+  const { id } = await newBuild(world);
+  await activateBuilder(world);
+  expect((await buildNow(world, id)).error).toEqual({
+    ...{ code: "template_start_failed", message: how, step: null, exit_code: 127 },
+    last_lines: ["first", "sh: 1: ./serve\uFFFD: not found"],
+  });
+  world.host.templates.failures.clear();
+});
+
 test("a build that is canceled while it is frozen leaves no template on its host", async () => {
   const held = Promise.withResolvers<void>();
   world.host.templates.before = async (call) => {

@@ -8,6 +8,22 @@ import { buildById, proceedBuild, type BuildRow } from "./build-store.ts";
 
 const SERVICE = "builder";
 
+const LINES_MAX = 20;
+
+/** Of a start command, by its host. */
+function saidByStart({
+  context = {},
+}: SkerryError): Pick<NonNullable<Build["error"]>, "exit_code" | "last_lines"> {
+  const { exit_code: code, log } = context;
+  return {
+    exit_code: typeof code === "number" && Number.isInteger(code) ? code : null,
+    last_lines: typeof log === "string" && log !== "" ? textOf(log).split("\n").slice(-LINES_MAX) : [],
+  };
+}
+
+/** It may quote what a guest says, and the database refuses what is no text. */
+const textOf = (said: string) => said.toWellFormed().replaceAll("\0", "\uFFFD");
+
 interface FailedStep {
   readonly step: number;
   readonly exitCode: number;
@@ -27,11 +43,11 @@ export async function failBuild(
     context.log.error({ err: cause, build_id: row.id }, "a build failed unexpectedly");
   const error: Build["error"] = {
     code: known.code,
-    // It may quote what a guest says, and the database refuses what is no text.
-    message: known.message.toWellFormed().replaceAll("\0", "\uFFFD"),
+    message: textOf(known.message),
     step: failed?.step ?? null,
-    exit_code: failed?.exitCode ?? null,
-    last_lines: [...(failed?.last ?? [])],
+    ...(failed === undefined
+      ? saidByStart(known)
+      : { exit_code: failed.exitCode, last_lines: [...failed.last] }),
   };
   return context.db.transaction().execute(async (transaction) => {
     const now = await buildById(transaction, row.id);

@@ -33,6 +33,7 @@ const final: ReadonlySet<ErrorCode> = new Set([
   "guest_timeout",
   "no_capacity",
   "program_missing",
+  "template_start_failed",
   "unknown_size",
   "vm_user_not_found",
 ]);

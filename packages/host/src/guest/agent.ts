@@ -53,6 +53,24 @@ export async function runCommand(channel: GuestChannel, command: string, timeout
   if (exitCode !== 0) throw new Error(`the warm-up command ended with ${exitCode}: ${command}`);
 }
 
+/** What a command prints, as far as the bound; however it ends. */
+export async function outputOf(
+  channel: GuestChannel,
+  command: string,
+  { timeoutMs, maxBytes }: { readonly timeoutMs: number; readonly maxBytes: number },
+): Promise<string> {
+  const operation = { command, env: {}, timeout_ms: timeoutMs, stdin: false, output_limit: maxBytes };
+  const { stream, deadlineMs } = startExecute(channel, operation);
+  const pieces: Buffer[] = [];
+  const read = async (): Promise<void> => {
+    for (let piece = await stream.read(); piece !== undefined; piece = await stream.read())
+      if (piece.kind === "data") pieces.push(Buffer.from(piece.bytes));
+    await exitOf(stream);
+  };
+  await withDeadline(channel, deadlineMs, read());
+  return Buffer.concat(pieces).subarray(0, maxBytes).toString();
+}
+
 /** How a command ended. Throws SkerryError. */
 export async function exitOf(stream: GuestStream): Promise<ExecuteExit> {
   const result = await resultOf(stream);

@@ -2,16 +2,18 @@
 // or that of a built-in one, runs and has become ready.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorContext } from "@skerry/contract/errors";
 import type { ReadyCondition, TemplateImage } from "@skerry/contract/host-api/templates";
 import type { Logger } from "pino";
-import { configure, clockAndEntropy, connectPort, runCommand } from "../guest/agent.ts";
+import { configure, clockAndEntropy, connectPort, outputOf, runCommand } from "../guest/agent.ts";
 import { ChannelClosed, type GuestChannel } from "../guest/channel.ts";
 import { statEntry } from "../guest/entries.ts";
 import { patiently } from "../guest/patience.ts";
 import type { OwnTemplate } from "./own-templates.ts";
 
-const LOG = "/var/log/skerry-start.log";
+/** The second where the template's user may not write the first. */
+const LOGS = ["/var/log/skerry-start.log", "/tmp/skerry-start.log"] as const;
+const LOG_TAIL_BYTES = 4_096;
 const START_DEADLINE_MS = 10_000;
 /** Who resumes a sandbox or starts a machine waits for it, on top of the boot. */
 const READY_AFTER_BOOT_MS = 40_000;
@@ -22,7 +24,7 @@ const ANSWER_MAX_BYTES = 64;
 /** What a guest is called while its template is frozen, for all time before it is a clone. */
 const FROZEN_HOSTNAME = "sandbox-0000000000000000000000";
 
-/** Throws `guest_failed` where the command does not start or its condition does not come true. */
+/** Throws `guest_failed` where the command cannot be run, and `template_start_failed` where its condition does not come true. */
 export async function prepareOwn(channel: GuestChannel, template: OwnTemplate): Promise<void> {
   const { env, user, workdir, start } = template;
   await configure(channel, {
@@ -63,10 +65,11 @@ export async function startAgain(
   });
 }
 
-/** A session of its own, which goes on when this command ends. */
+/** A session of its own, which goes on when this command ends. What it prints goes to the first place that may be written, and its exit code beside it. */
 function inBackground(command: string): string {
   const quoted = `'${command.replaceAll("'", "'\\''")}'`;
-  return `log=${LOG}; [ -w /var/log ] || log=/dev/null; sh -c ${quoted} >"$log" 2>&1 </dev/null &`;
+  const run = `rm -f "$log.exit"; { sh -c ${quoted}; echo $? >"$log.exit"; } >"$log" 2>&1 </dev/null &`;
+  return `for log in ${LOGS.join(" ")} /dev/null; do (: >>"$log") 2>/dev/null && break; done; ${run}`;
 }
 
 async function untilReady(channel: GuestChannel, ready: ReadyCondition, timeoutMs: number): Promise<void> {
@@ -80,12 +83,40 @@ async function untilReady(channel: GuestChannel, ready: ReadyCondition, timeoutM
       if (error instanceof ChannelClosed) throw error;
       last = error;
     }
+    // One that has ended well may have left another process behind.
+    const { exitCode, log } = await readLog(channel);
+    if (exitCode > 0)
+      throw startFailed(`ended with ${exitCode} before the template was ready`, { exit_code: exitCode, log });
     await sleep(ASK_EVERY_MS);
   }
-  throw new SkerryError("guest_timeout", `The template was not ready within ${timeoutMs} ms: ${said(last)}`, {
-    remediation: `What its start command wrote is in ${LOG} of the image's VM.`,
-    cause: last,
+  const { log } = await readLog(channel);
+  throw startFailed(`was not ready within ${timeoutMs} ms: ${said(last)}`, { log });
+}
+
+function startFailed(how: string, context: ErrorContext): SkerryError {
+  return new SkerryError("template_start_failed", `The start command of the template ${how}.`, { context });
+}
+
+interface StartLog {
+  /** 0: it runs, or has ended well. */
+  readonly exitCode: number;
+  /** The end of what it has printed. */
+  readonly log: string;
+}
+
+/** What the image says about itself: shown, and never relied on. Nothing where it has no programs for it. */
+async function readLog(channel: GuestChannel): Promise<StartLog> {
+  const files = LOGS.map(
+    (log) =>
+      `[ ! -f ${log} ] || { cat ${log}.exit 2>/dev/null; echo; tail -c ${LOG_TAIL_BYTES} ${log}; exit; }`,
+  );
+  const bounds = { timeoutMs: START_DEADLINE_MS, maxBytes: 2 * LOG_TAIL_BYTES };
+  const printed = await outputOf(channel, files.join("; "), bounds).catch((error: unknown) => {
+    if (error instanceof ChannelClosed) throw error;
+    return "";
   });
+  const [, code = "", log = ""] = /^(?:(\d{1,3})\n)?\n([^]*)$/.exec(printed) ?? [];
+  return { exitCode: Number(code), log: log.trimEnd() };
 }
 
 async function check(channel: GuestChannel, ready: ReadyCondition, leftMs: number): Promise<void> {
