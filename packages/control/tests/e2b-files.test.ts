@@ -1,11 +1,13 @@
 // Files of a sandbox through E2B's clients: bytes as they are, paths of users, forms, gzip, watchers.
 
 import { randomBytes, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
 import { describe, expect, test } from "vitest";
+import { partOf } from "../src/e2b/byte-range.ts";
 import { EventType, Filesystem, FileType } from "../src/e2b/wire/filesystem_pb.js";
 import { createE2bSandbox, e2bOptions, headersInto, rpcClient, nativeId } from "./support/e2b.ts";
 import { watches } from "./support/fake-files.ts";
@@ -263,4 +265,38 @@ test("a user's files are in its home, and belong to it", async () => {
   expect(asRoot.text).toBe("mine");
   const stranger = await world.call("GET", "/e2b/sandbox/files?path=a&username=stranger", call);
   expect([stranger.status, stranger.body["code"]]).toEqual([401, 401]);
+});
+
+test("a part of a file is sent alone, and one that the file has not is refused with its size", async () => {
+  const sandbox = await createE2bSandbox(world);
+  const url = `${world.url}/e2b/sandbox/files?path=/work/letters`;
+  const octets = { ...headersInto(sandbox), "content-type": "application/octet-stream" };
+  await fetch(url, { method: "POST", headers: octets, body: "abcdefghij" });
+  const ask = async (range: string) => {
+    const headers = { ...headersInto(sandbox), range };
+    const answer = await fetch(url, { headers });
+    return [answer.status, answer.headers.get("content-range"), await answer.text()];
+  };
+  expect(await ask("bytes=2-4")).toEqual([206, "bytes 2-4/10", "cde"]);
+  expect(await ask("bytes=7-")).toEqual([206, "bytes 7-9/10", "hij"]);
+  expect(await ask("bytes=0-100")).toEqual([206, "bytes 0-9/10", "abcdefghij"]);
+  expect(await ask("bytes=-3")).toEqual([206, "bytes 7-9/10", "hij"]);
+  expect((await ask("bytes=10-"))[1]).toBe("bytes */10");
+  expect((await ask("bytes=-0"))[0]).toBe(416);
+  for (const whole of ["bytes=4-2", "bytes=0-1,3-4", "lines=1-2", "bytes=-", "bytes=x-2"])
+    expect(await ask(whole), whole).toEqual([200, null, "abcdefghij"]);
+});
+
+test("of a large file that comes in pieces each part is whole", async () => {
+  const bytes = randomBytes(10_000);
+  for (const [first, last] of [
+    [0, 0],
+    [999, 1_000],
+    [1_000, 2_999],
+    [9_999, 9_999],
+  ] as const) {
+    const pieces = Array.from({ length: 10 }, (_, at) => bytes.subarray(at * 1_000, (at + 1) * 1_000));
+    const part = partOf(Readable.from(pieces), { first, last });
+    expect(Buffer.concat(await part.toArray())).toEqual(bytes.subarray(first, last + 1));
+  }
 });
