@@ -100,18 +100,18 @@ test("a root file system of another kind runs as well: its start command is froz
   );
   await vms.destroy(build);
 
-  const failing = await putTemplate(image, {
-    start: {
-      command: "echo there is no way >&2; exit 7",
-      ready: { kind: "port", port: 8080 },
-      timeout_ms: 10 * MINUTE_MS,
-    },
-  });
-  expect(await freeze(failing), "the condition's time is not waited for").toMatchObject({
-    status: 422,
-    body: { code: "template_start_failed", context: { exit_code: 7, log: "there is no way" } },
-  });
-  await host.call("DELETE", `/templates/${failing}`);
+  for (const ready of [
+    { kind: "port", port: 8080 },
+    { kind: "command", command: "sleep 1" },
+  ] as const) {
+    const command = "echo there is no way >&2; exit 7";
+    const failing = await putTemplate(image, { start: { command, ready, timeout_ms: 10 * MINUTE_MS } });
+    expect(await freeze(failing), "the condition's time is not waited for").toMatchObject({
+      status: 422,
+      body: { code: "template_start_failed", context: { exit_code: 7, log: "there is no way" } },
+    });
+    await host.call("DELETE", `/templates/${failing}`);
+  }
 
   const template = await putTemplate(image, {
     ...{ user: "web", env: { GREETING: "hello" } },

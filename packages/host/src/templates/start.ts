@@ -76,17 +76,17 @@ async function untilReady(channel: GuestChannel, ready: ReadyCondition, timeoutM
   const endMs = performance.now() + timeoutMs;
   let last: unknown;
   while (performance.now() < endMs) {
-    try {
-      await check(channel, ready, Math.max(1, endMs - performance.now()));
-      return;
-    } catch (error) {
-      if (error instanceof ChannelClosed) throw error;
-      last = error;
-    }
-    // One that has ended well may have left another process behind.
+    const fault = await check(channel, ready, Math.max(1, endMs - performance.now())).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    if (fault?.error instanceof ChannelClosed) throw fault.error;
+    // Also where the condition holds, which may be that some time has passed. One that has ended well may have left another process behind.
     const { exitCode, log } = await readLog(channel);
     if (exitCode > 0)
       throw startFailed(`ended with ${exitCode} before the template was ready`, { exit_code: exitCode, log });
+    if (fault === undefined) return;
+    last = fault.error;
     await sleep(ASK_EVERY_MS);
   }
   const { log } = await readLog(channel);
