@@ -11,8 +11,8 @@ const DEBOOTSTRAP_DEADLINE_MS = 900_000;
 const FORMAT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
 
-/** Paths that no program in a sandbox reads, left out to keep the image small. */
-const LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"];
+/** Paths that no program in a sandbox reads, left out to keep the image small. Folders of manual pages stay: some packages put links into them. */
+const LEFT_OUT = ["/usr/share/man/*/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"];
 
 /** Where the image of this template is, or will be. */
 export function imageFile(folder: string, description: TemplateDescription): string {
