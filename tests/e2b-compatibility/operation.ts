@@ -57,6 +57,8 @@ export function verdictOf(error: unknown): string {
     .filter((each) => each !== "");
   const text = line
     .replaceAll(/\b(sbx|snp|bld|req|org|tok)_[a-z0-9]+/g, "$1_…")
+    // An id as E2B's clients have it.
+    .replaceAll(/\b01[0-9a-hjkmnp-tv-z]{24}\b/g, "…")
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "…")
     .replaceAll("|", "\\|");
   const [, status, why] = REFUSALS.exec(text) ?? [];

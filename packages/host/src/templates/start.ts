@@ -16,7 +16,7 @@ const LOGS = ["/var/log/skerry-start.log", "/tmp/skerry-start.log"] as const;
 const LOG_TAIL_BYTES = 4_096;
 const START_DEADLINE_MS = 10_000;
 /** Who resumes a sandbox or starts a machine waits for it, on top of the boot. */
-const READY_AFTER_BOOT_MS = 40_000;
+const READY_AFTER_BOOT_MS = 60_000;
 const ASK_EVERY_MS = 250;
 const HTTP_DEADLINE_MS = 5_000;
 const ANSWER_MAX_BYTES = 64;

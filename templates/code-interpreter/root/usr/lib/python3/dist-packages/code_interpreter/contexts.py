@@ -50,10 +50,12 @@ class Context:
         self._kernel = await KERNELS[self.language].started(self.cwd, self._env)
 
     async def warm_up(self):
-        await self.start()
-        await self._kernel.warm_up()
-        if not self._kernel.may_be_frozen:
-            await self._kernel.kill()
+        """Cells that come meanwhile wait for it."""
+        async with self._turn:
+            await self.start()
+            await self._kernel.warm_up()
+            if not self._kernel.may_be_frozen:
+                await self._kernel.kill()
 
     async def restart(self):
         """What runs in it ends with an error event."""
@@ -121,6 +123,9 @@ class Contexts:
     def __init__(self):
         self._contexts = {}
         self._defaults = {}
+        self.is_warm = False
+        for language in STARTED:
+            self._default(language)
 
     def list(self):
         return list(self._contexts.values())
@@ -128,6 +133,7 @@ class Contexts:
     async def warm_up(self):
         for language in STARTED:
             await self._default(language).warm_up()
+        self.is_warm = True
 
     def find(self, context_id):
         context = self._contexts.get(context_id)

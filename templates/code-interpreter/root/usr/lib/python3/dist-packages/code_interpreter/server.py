@@ -62,7 +62,11 @@ class Handler(tornado.web.RequestHandler):
 
 
 class Health(Handler):
+    """The template is frozen once it answers 200."""
+
     def get(self):
+        if not self.contexts.is_warm:
+            raise Refusal(503, "The first kernels are starting.")
         self.answer("OK")
 
 
@@ -125,7 +129,6 @@ class Execute(Handler):
 async def serve():
     remove_folders()
     contexts = Contexts()
-    await contexts.warm_up()
     options = {"contexts": contexts}
     application = tornado.web.Application(
         [
@@ -137,5 +140,7 @@ async def serve():
         ],
         log_function=lambda _handler: None,
     )
+    # Before they are warm: in a sandbox that has booted from its disk clients call at once.
     application.listen(PORT, "127.0.0.1", max_body_size=BODY_MAX_BYTES, max_buffer_size=BODY_MAX_BYTES)
+    await contexts.warm_up()
     await asyncio.Event().wait()
