@@ -105,9 +105,9 @@ test("the defaults are those of the documentation", () => {
       metricsOrganizations: 0,
       organization: {
         rate_read_per_minute: 3_000,
-        rate_write_per_minute: 600,
-        rate_expensive_per_minute: 120,
-        rate_expensive_burst: 60,
+        rate_write_per_minute: 1_800,
+        rate_expensive_per_minute: 300,
+        rate_expensive_burst: 150,
       },
     },
   });
