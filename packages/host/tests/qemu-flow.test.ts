@@ -145,6 +145,7 @@ async function startTemplate(name: string): Promise<Counting> {
     purpose: "template",
   });
   await expectConfined(process.pid, uid);
+  await qmp.execute("cont");
   await countsOn(qmp, 0);
   const files = { memory: file("memory"), state: file("state"), disk: file(vmPaths.disk) };
   const startedWith = { accelerator, qemu_version: "", cpu: "", tsc_khz: null };

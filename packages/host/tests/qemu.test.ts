@@ -67,7 +67,7 @@ function layers(top: Layer): Layer[] {
 
 test("a clone's machine is its template's: only disk and the wait for the frozen state differ", () => {
   const boot = ["-kernel", "-initrd", "-append"];
-  expect(differing(template, clone)).toEqual(["-blockdev", ...boot, "-incoming"]);
+  expect(differing(template, clone)).toEqual(["-blockdev", "-S", ...boot, "-incoming"]);
   expect(options(clone).get("-incoming")).toEqual(["defer"]);
   // Also of a clone, or QEMU would save its memory with its state; private-memory.so keeps it private.
   expect(options(clone).get("-object")).toEqual([

@@ -259,6 +259,8 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
   let step: FreezeStep = "boot";
   try {
     await resources.egress.load(resources.slots.slot(record.slot), NO_EGRESS);
+    // Only now, when it reaches nothing, and its end is heard of.
+    await qmp.execute("cont");
     const { bootMs, templateWarmUpMs, freezeMs } = resources.deadlines;
     const agent = join(record.folder, vmPaths.agent);
     const channel = await firstAnswer(

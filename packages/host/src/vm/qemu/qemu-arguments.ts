@@ -143,12 +143,11 @@ function consoleArguments({ isMachine }: QemuOptions): string[] {
 
 function startArguments({ purpose, files, machine }: QemuOptions): string[] {
   switch (purpose) {
-    case "template":
-      return bootArguments(files, machine);
     case "clone":
       return ["-incoming", "defer"];
     case "arrival":
       return ["-S", "-incoming", "defer"];
+    case "template":
     case "boot":
       return ["-S", ...bootArguments(files, machine)];
   }
