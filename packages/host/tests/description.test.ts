@@ -93,6 +93,9 @@ test("the files that a template's image gets are part of the template, and of it
   await writeFile(join(folder, "base/template.json"), JSON.stringify({ ...base, start }));
   const [starting] = await readDescriptions(folder);
   expect([starting?.start, starting?.diskDigest]).toEqual([start, found[1]?.diskDigest]);
+  // What is run in its image does.
+  await writeFile(join(folder, "base/template.json"), JSON.stringify({ ...base, set_up: ["make"] }));
+  expect((await readDescriptions(folder))[0]?.diskDigest).not.toBe(found[1]?.diskDigest);
 });
 
 const without = (field: string): unknown =>
@@ -112,6 +115,7 @@ test.each([
   ["has an environment that is no text", { ...base, env: { A: 1 } }, "/env/A"],
   ["has an environment with a control character", { ...base, env: { A: "a\nb" } }, "/env/A"],
   ["has an environment that is too long", { ...base, env: { A: "a".repeat(201) } }, "/env/A"],
+  ["sets up nothing", { ...base, set_up: [] }, "/set_up"],
   ["has an empty warm-up command", { ...base, warm_up: [""] }, "/warm_up/0"],
 ])("a description that %s is refused with the file's name and the fault", async (_what, content, fault) => {
   const file = await template("base", content);

@@ -23,6 +23,10 @@ const Description = Type.Object(
     on_demand: Type.Optional(Type.Literal(true)),
     /** Name of a user with a home and a shell, who is number 1000 and may become root without a password where there is a `sudo`. */
     user: Type.Optional(Type.String({ pattern: "^[a-z][a-z0-9-]{0,30}$" })),
+    /** Shell commands that root runs in the image when its packages and files are there, without a VM. */
+    set_up: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { minItems: 1, maxItems: 20 }),
+    ),
     /** Shell commands run before the freeze, so that clones wake with these programs in memory. */
     warm_up: Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { maxItems: 20 }),
     /** A command that runs on in each clone, and what holds before the freeze. Root runs it. */
@@ -86,12 +90,15 @@ async function readDescription(
   const own = await filesBelow(files);
   const added = own === undefined ? [] : [{ files: own }];
   const digest = digestOf([name, content, ...trusted, ...added]);
-  const { suite, packages, disk_gib, user } = content;
+  const { suite, packages, disk_gib, user, set_up } = content;
   const users = user === undefined ? [] : [{ user }];
+  const made = set_up === undefined ? [] : [{ set_up }];
   return {
     ...content,
     ...{ name, id: idOfDigest("template", digest), digest: digest.toString("hex") },
-    diskDigest: digestOf([name, suite, packages, disk_gib, ...users, ...trusted, ...added]).toString("hex"),
+    diskDigest: digestOf([name, suite, packages, disk_gib, ...users, ...trusted, ...added, ...made]).toString(
+      "hex",
+    ),
     files: own === undefined ? undefined : files,
   };
 }

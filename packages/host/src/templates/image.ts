@@ -1,8 +1,9 @@
 // A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. The image is never
 // written to afterwards.
 
-import { chmod, cp, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { quoted } from "@skerry/contract/builds/plan/shell-words";
 import { runProgram } from "../run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
 import type { TemplateDescription } from "./description.ts";
@@ -52,7 +53,6 @@ export async function ensureImage(
       deadlineMs: DEBOOTSTRAP_DEADLINE_MS,
     });
     if (certificates !== undefined) await installCertificates(root, certificates);
-    if (description.files !== undefined) await cp(description.files, root, { recursive: true });
     await writeFile(join(root, "etc/fstab"), "");
     await rm(join(root, "etc/machine-id"), { force: true });
     const image = join(work, "image.ext4");
@@ -74,7 +74,8 @@ export async function ensureImage(
 }
 
 function mmdebstrapArguments(
-  description: Pick<TemplateDescription, "packages" | "suite"> & Partial<Pick<TemplateDescription, "user">>,
+  description: Pick<TemplateDescription, "packages" | "suite" | "files"> &
+    Partial<Pick<TemplateDescription, "user" | "set_up">>,
   root: string,
   mirror: string | undefined,
 ): string[] {
@@ -84,6 +85,7 @@ function mmdebstrapArguments(
     ...['--aptopt=APT::Install-Recommends "false"'],
     ...LEFT_OUT.map((pattern) => `--dpkgopt=path-exclude=${pattern}`),
     ...userHooks(description.user),
+    ...fileHooks(description),
     ...[description.suite, root],
     ...(mirror === undefined ? [] : [mirror]),
   ];
@@ -95,6 +97,14 @@ function userHooks(user: string | undefined): string[] {
   const commands = [
     `chroot "$1" useradd --uid 1000 --user-group --create-home --shell /bin/bash ${user}`,
     `if [ -d "$1/etc/sudoers.d" ]; then echo '${user} ALL=(ALL:ALL) NOPASSWD: ALL' > "$1/etc/sudoers.d/${user}" && chmod 440 "$1/etc/sudoers.d/${user}"; fi`,
+  ];
+  return commands.map((command) => `--customize-hook=${command}`);
+}
+
+function fileHooks({ files, set_up = [] }: Partial<Pick<TemplateDescription, "files" | "set_up">>): string[] {
+  const commands = [
+    ...(files === undefined ? [] : [`cp -R -- ${quoted(`${files}/.`)} "$1"`]),
+    ...set_up.map((command) => `chroot "$1" /bin/sh -c ${quoted(command)}`),
   ];
   return commands.map((command) => `--customize-hook=${command}`);
 }

@@ -8,7 +8,6 @@ import tornado.web
 
 from .account import base_environment
 from .environment import machine_id, sandbox_environment
-from .java_kernel import compile_program
 from .kernel import KernelDied
 from .languages import KERNELS, STARTED, language_of
 from .output import OutputTooLarge
@@ -134,7 +133,6 @@ class Contexts:
     async def warm_up(self):
         for language in STARTED:
             await self._default(language).warm_up()
-        await compile_program()
         self.is_warm = True
 
     def find(self, context_id):

@@ -1,35 +1,16 @@
 """Java: the program in `java/`, on JShell. The environment's variables are its properties, as in E2B's code interpreter."""
 
-import asyncio
 import base64
 import os
-import shutil
-import tempfile
 
 from .pipe_kernel import PipeKernel
 
 FOLDER = os.path.join(os.path.dirname(__file__), "java")
 SOURCE = os.path.join(FOLDER, "Kernel.java")
-# The template compiles the program before it is frozen; from its source it starts too, and slower.
+# The program is compiled when the template's image is made; from its source it starts too, and slower.
 CLASSES = "/var/lib/code-interpreter/java"
-COMPILER = ("java", "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-XDignore.symbol.file")
 # It starts sooner so, and leaves the sandbox's memory to what else runs in it.
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss1m", "-Xmx192m")
-
-
-async def compile_program():
-    """Where that was not done before; a compiler that is ended in the middle leaves nothing that is taken for the whole."""
-    if os.path.isdir(CLASSES):
-        return
-    above = os.path.dirname(CLASSES)
-    os.makedirs(above, exist_ok=True)
-    part = tempfile.mkdtemp(dir=above)
-    process = await asyncio.create_subprocess_exec(*COMPILER, "-d", part, SOURCE, stdin=asyncio.subprocess.DEVNULL)
-    if await process.wait() == 0:
-        os.chmod(part, 0o755)
-        os.rename(part, CLASSES)
-    else:
-        shutil.rmtree(part)
 
 
 class JavaKernel(PipeKernel):
