@@ -6,6 +6,7 @@ import { Value } from "typebox/value";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   exitOf,
+  outputOf,
   clockAndEntropy,
   firstPiece,
   startExecute,
@@ -49,6 +50,15 @@ async function ends(result: unknown): Promise<ExecuteExit> {
   await peer.close((await peer.opened()).id, result);
   return exitOf(stream);
 }
+
+test("of what a command prints no more is kept than was asked for, whatever the guest sends", async () => {
+  const printed = outputOf(channel, "cat log", { timeoutMs: 1_000, maxBytes: 10 });
+  const { id } = await peer.opened();
+  for (const part of ["abcdef", "ghijkl", "x".repeat(1_000)])
+    await peer.send(encodeFrame(frameTypes.data, id, Buffer.from(part)));
+  await peer.close(id, HONEST);
+  expect(await printed).toBe("abcdefghij");
+});
 
 test("a command's end is told as the guest told it", async () => {
   await expect(ends(HONEST)).resolves.toEqual({

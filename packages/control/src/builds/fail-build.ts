@@ -10,7 +10,7 @@ const SERVICE = "builder";
 
 const LINES_MAX = 20;
 
-/** Of a start command, by its host. */
+/** What the host tells of a start command that failed; of other faults it tells nothing of this. */
 function saidByStart({
   context = {},
 }: SkerryError): Pick<NonNullable<Build["error"]>, "exit_code" | "last_lines"> {

@@ -62,13 +62,19 @@ export async function outputOf(
   const operation = { command, env: {}, timeout_ms: timeoutMs, stdin: false, output_limit: maxBytes };
   const { stream, deadlineMs } = startExecute(channel, operation);
   const pieces: Buffer[] = [];
+  let left = maxBytes;
   const read = async (): Promise<void> => {
-    for (let piece = await stream.read(); piece !== undefined; piece = await stream.read())
-      if (piece.kind === "data") pieces.push(Buffer.from(piece.bytes));
+    for (let piece = await stream.read(); piece !== undefined; piece = await stream.read()) {
+      // A guest need not keep to the limit that it was told.
+      if (piece.kind !== "data" || left === 0) continue;
+      const kept = Buffer.from(piece.bytes.subarray(0, left));
+      pieces.push(kept);
+      left -= kept.length;
+    }
     await exitOf(stream);
   };
   await withDeadline(channel, deadlineMs, read());
-  return Buffer.concat(pieces).subarray(0, maxBytes).toString();
+  return Buffer.concat(pieces).toString();
 }
 
 /** How a command ended. Throws SkerryError. */

@@ -101,6 +101,7 @@ function userHooks(user: string | undefined): string[] {
   return commands.map((command) => `--customize-hook=${command}`);
 }
 
+/** What is run when the users are there: the files of the template first, which its commands may need. */
 function fileHooks({ files, set_up = [] }: Partial<Pick<TemplateDescription, "files" | "set_up">>): string[] {
   const commands = [
     ...(files === undefined ? [] : [`cp -R -- ${quoted(`${files}/.`)} "$1"`]),
