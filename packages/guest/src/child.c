@@ -131,6 +131,7 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
   case SIGNAL:
   case RESIZE:
   case EXECUTION:
+  case FORGET:
   case EXECUTIONS:
     break;
   }

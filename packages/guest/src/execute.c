@@ -2,6 +2,7 @@
 #include "user.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,7 +10,8 @@
 
 static char *defaults[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
                            NULL};
-enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1, OF_USER = 2 };
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1, OF_USER = 3 };
 
 // The sandbox's own variables: copies in one block, replaced as a whole.
 static char *configured[ENV_MAX_ENTRIES + 1], *configured_text;
@@ -40,6 +42,15 @@ static void lay_under(char **env, unsigned *count, char *const *entries) {
   }
 }
 
+// Ends like a shell that cannot run it.
+static noreturn void run_program(char *const program[], char **env) {
+  environ = env; // whose PATH is searched
+  execvp(program[0], program);
+  int error = errno;
+  dprintf(2, "%s: %s\n", program[0], strerror(error));
+  _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
 void execute_child(const struct request *request, struct outcome *outcome) {
   static char *env[2 * ENV_MAX_ENTRIES + DEFAULTS + OF_USER + 2];
   unsigned count = 0;
@@ -50,6 +61,7 @@ void execute_child(const struct request *request, struct outcome *outcome) {
   setsid();
   if (request->tty) ioctl(0, TIOCSCTTY, 0);
   lay_under(env, &count, user_enter(request, outcome));
+  if (request->program[0]) run_program(request->program, env);
   char *const arguments[] = {"sh", "-c", "--", request->command, NULL};
   execve("/bin/sh", arguments, env);
   if (errno == ENOENT) child_fail(outcome, "shell_missing", "there is no /bin/sh");

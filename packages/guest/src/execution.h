@@ -37,6 +37,7 @@ struct execution {
 struct execution *execution_start(const struct request *request, const char **problem);
 struct execution *execution_find(const char *id);
 struct execution *execution_after(uint64_t sequence); // the one that was started next
+bool execution_is_forgettable(const struct execution *execution); // it has ended, and nothing is about it
 void execution_forget(struct execution *execution);
 // Has it end unless a reader comes in time. `is_expected`: one is on its way.
 void execution_await_reader(struct execution *execution, bool is_expected);

@@ -72,9 +72,13 @@ void execution_forget(struct execution *execution) {
   free(execution);
 }
 
+bool execution_is_forgettable(const struct execution *execution) {
+  return execution->ended && execution->streams == 0 && execution->pid <= 0;
+}
+
 static bool forget_oldest_ended(void) {
   for (struct execution *one = execution_after(0); one; one = execution_after(one->sequence)) {
-    if (!one->ended || one->streams > 0 || one->pid > 0) continue;
+    if (!execution_is_forgettable(one)) continue;
     execution_forget(one);
     return true;
   }

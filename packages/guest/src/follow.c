@@ -88,6 +88,12 @@ static void begin_input(struct stream *stream, uint32_t id, const struct request
   stream->ends_input = request->end;
 }
 
+static void forget(uint32_t id, struct execution *execution) {
+  if (!execution_is_forgettable(execution)) return stream_send_error(id, "busy", "it has not ended, or is being read");
+  execution_forget(execution);
+  channel_send_json(FRAME_CLOSE, id, "{}");
+}
+
 void executions_open(struct stream *stream, uint32_t id, const struct request *request) {
   if (request->operation == START) return begin_start(stream, id, request);
   if (request->operation == EXECUTIONS) return begin(stream, id, request, NULL);
@@ -95,6 +101,7 @@ void executions_open(struct stream *stream, uint32_t id, const struct request *r
   if (!execution || execution->error[0]) return stream_send_error(id, "execution_not_found", "there is no such execution");
   if (request->operation == FOLLOW) return begin_follow(stream, id, request, execution);
   if (request->operation == INPUT) return begin_input(stream, id, request, execution);
+  if (request->operation == FORGET) return forget(id, execution);
   if (request->operation == SIGNAL) execution_signal(execution, (int)request->signal);
   if (request->operation == RESIZE) set_size(execution, request);
   channel_send_json(FRAME_CLOSE, id, view(execution, execution->ring.to));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum kind { STRING, INTEGER, BOOLEAN, ENV, ATTRIBUTES };
+enum kind { STRING, INTEGER, BOOLEAN, ENV, ATTRIBUTES, PROGRAM };
 
 static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000, PORT_MAX = 65535;
 static const int64_t DEPTH_MAX = 64; // each level of a list holds a descriptor
@@ -45,6 +45,7 @@ static const struct field {
     {"end", BOOLEAN, offsetof(struct request, end)},
     {"port", INTEGER, offsetof(struct request, port)},
     {"user", STRING, offsetof(struct request, user)},
+    {"program", PROGRAM, offsetof(struct request, program)},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -72,6 +73,7 @@ static const struct shape {
     [SIGNAL] = {"signal", {"execution", "signal"}},
     [RESIZE] = {"resize", {"execution", "cols", "rows"}},
     [EXECUTION] = {"execution", {"execution"}},
+    [FORGET] = {"forget", {"execution"}},
     [EXECUTIONS] = {"executions", {0}},
     [CONNECT] = {"connect", {"port"}},
     [PORTS] = {"ports", {"limit"}},
@@ -107,6 +109,16 @@ static bool parse_pairs(struct json *json, char **pairs, unsigned max) {
   return false;
 }
 
+static bool parse_texts(struct json *json, char **texts, unsigned max) {
+  if (!json_take(json, '[')) return false;
+  for (unsigned count = 0; count < max; count++) {
+    if (!json_string(json, &texts[count])) return false;
+    if (json_take(json, ']')) return true;
+    if (!json_take(json, ',')) return false;
+  }
+  return false;
+}
+
 static bool parse_value(struct request *request, struct json *json, const struct field *field) {
   void *to = (char *)request + field->offset;
   switch (field->kind) {
@@ -120,6 +132,8 @@ static bool parse_value(struct request *request, struct json *json, const struct
     return parse_pairs(json, to, ENV_MAX_ENTRIES);
   case ATTRIBUTES:
     return parse_pairs(json, to, ATTRIBUTES_MAX);
+  case PROGRAM:
+    return parse_texts(json, to, PROGRAM_MAX);
   }
   return false;
 }
@@ -172,6 +186,7 @@ static const char *find_attributes_problem(const struct request *request) {
 }
 
 static const char *find_problem(const struct request *request) {
+  if (request->user && strlen(request->user) >= USER_BYTES) return "user is too long";
   switch (request->operation) {
   case EXECUTE:
     if (request->timeout_ms < 1 || request->timeout_ms > TIMEOUT_MAX_MS) return "timeout_ms is out of range";
@@ -199,6 +214,7 @@ static const char *find_problem(const struct request *request) {
   case SIGNAL:
   case RESIZE:
   case EXECUTION:
+  case FORGET:
     return find_execution_problem(request);
   case EXECUTIONS:
   case MAIN:

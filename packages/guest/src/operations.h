@@ -8,15 +8,18 @@
 
 // From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
 enum operation { EXECUTE, MAIN, WRITE, READ, LIST, STAT, MKDIR, MOVE, REMOVE, CHMOD, PACK, UNPACK, WATCH, CONNECT, PORTS,
-                 START, FOLLOW, INPUT, SIGNAL, RESIZE, EXECUTION, EXECUTIONS, // executions.h
+                 START, FOLLOW, INPUT, SIGNAL, RESIZE, EXECUTION, FORGET, EXECUTIONS, // executions.h
                  CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
 // A user's 256, and those of a template.
-enum { ENV_MAX_ENTRIES = 288, ATTRIBUTES_MAX = 256, EXECUTION_ID_BYTES = 64 };
+enum { ENV_MAX_ENTRIES = 288, ATTRIBUTES_MAX = 256, PROGRAM_MAX = 512, EXECUTION_ID_BYTES = 64 };
+
+enum { USER_BYTES = 66 }; // NAME:GROUP, of 32 bytes each
 
 struct request {
   enum operation operation;
-  char *op, *command, *workdir, *path, *to, *hostname, *machine_id, *entropy, *user;
+  char *op, *command, *workdir, *path, *to, *hostname, *machine_id, *entropy;
+  char *user; // shorter than USER_BYTES
   int64_t timeout_ms, output_limit, mode, limit, depth, clock_us, adjust_us, signal, port;
   bool wants_stdin, follow, recursive;
   char *execution; // shorter than EXECUTION_ID_BYTES
@@ -24,6 +27,7 @@ struct request {
   bool tty, hold, end;
   char *env[ENV_MAX_ENTRIES + 1];         // "KEY=value", ends with NULL
   char *attributes[ATTRIBUTES_MAX + 1];   // the same
+  char *program[PROGRAM_MAX + 1];         // its name and its arguments, ends with NULL; empty for a shell's command
 };
 
 // Decodes in place: the request's strings lie in `text`. On failure `problem` says what is wrong.

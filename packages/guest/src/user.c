@@ -11,10 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_MAX_BYTES = 32 };
-
 // NAME, UID, NAME:GROUP or UID:GID; empty for root.
-static char configured_user[2 * NAME_MAX_BYTES + 2], configured_workdir[PATH_MAX];
+static char configured_user[USER_BYTES], configured_workdir[PATH_MAX];
 
 void user_keep(const struct request *configure) {
   if (configure->user) snprintf(configured_user, sizeof configured_user, "%s", configure->user);
@@ -42,20 +40,22 @@ static void become(uid_t uid, gid_t gid, const char *name, struct outcome *outco
 }
 
 char *const *user_enter(const struct request *request, struct outcome *outcome) {
-  static char home[PATH_MAX + 8] = "HOME=/root", user[sizeof configured_user + 8] = "USER=root";
-  static char *const env[] = {home, user, NULL};
-  const char *workdir = request->workdir ? request->workdir : *configured_workdir ? configured_workdir : NULL;
-  char name[sizeof configured_user], *group;
-  if (*configured_user == '\0') {
+  static char home[PATH_MAX + 8] = "HOME=/root", user[USER_BYTES + 8] = "USER=root", login[USER_BYTES + 11] = "LOGNAME=root";
+  static char *const env[] = {home, user, login, NULL};
+  const char *workdir = request->workdir;
+  if (!workdir && !request->user && *configured_workdir) workdir = configured_workdir;
+  const char *asked = request->user ? request->user : configured_user;
+  char name[USER_BYTES], *group;
+  if (*asked == '\0') {
     enter_folder(workdir, "/root", outcome);
     return env;
   }
-  strcpy(name, configured_user);
+  strcpy(name, asked); // `operations.c` has bounded it
   if ((group = strchr(name, ':'))) *group++ = '\0';
   unsigned uid = 0, gid = 0;
   bool by_number = is_number(name, &uid);
   struct passwd *entry = by_number ? getpwuid(uid) : getpwnam(name);
-  if (!entry && !by_number) child_fail(outcome, "user_not_found", "the template's user is not in /etc/passwd");
+  if (!entry && !by_number) child_fail(outcome, "user_not_found", "the user is not in /etc/passwd");
   if (entry) {
     uid = entry->pw_uid;
     gid = entry->pw_gid;
@@ -65,13 +65,16 @@ char *const *user_enter(const struct request *request, struct outcome *outcome) 
     strcpy(home, "HOME=/");
     snprintf(user, sizeof user, "USER=%s", name);
   }
+  snprintf(login, sizeof login, "LOGNAME=%s", user + strlen("USER="));
   if (group && !is_number(group, &gid)) {
     struct group *found = getgrnam(group);
-    if (!found) child_fail(outcome, "user_not_found", "the template's group is not in /etc/group");
+    if (!found) child_fail(outcome, "user_not_found", "the group is not in /etc/group");
     gid = found->gr_gid;
   }
   enter_folder(workdir, home + strlen("HOME="), outcome);
   if (request->tty && fchown(0, uid, (gid_t)-1) != 0) child_fail_errno(outcome, "cannot give it its terminal");
   become(uid, gid, entry && !group ? user + strlen("USER=") : NULL, outcome);
+  // Root has entered the folder. Where the request names both, the user must have the right to.
+  if (request->user && request->workdir && chdir(".") != 0) child_fail_errno(outcome, "cannot enter the workdir");
   return env;
 }

@@ -67,6 +67,12 @@ export interface StartOperation {
   /** Its id, at most 63 of `a-z0-9_`. */
   readonly execution: string;
   readonly command: string;
+  /** The program that is run in place of the shell, and its arguments, at most 512 together; `command` is then only told of. One that cannot be run
+   *  ends like that of a shell, with 126 or 127. An agent of an earlier version refuses it. */
+  readonly program?: readonly string[];
+  /** As of a configure, of this command alone: it begins in that user's home, or in the `workdir`, which the user must have the right to enter.
+   *  Only beside a `program`: an agent of an earlier version would not heed it. */
+  readonly user?: string;
   /** Absolute path; without it `/root`. */
   readonly workdir?: string;
   readonly env: Readonly<Record<string, string>>;
@@ -122,6 +128,12 @@ export interface ResizeOperation {
 /** CLOSE: a GuestExecution. */
 export interface ExecutionOperation {
   readonly op: "execution";
+  readonly execution: string;
+}
+
+/** Keeps nothing of an execution that has ended. CLOSE `{}`. */
+export interface ForgetOperation {
+  readonly op: "forget";
   readonly execution: string;
 }
 
@@ -320,6 +332,7 @@ export type GuestOperation =
   | SignalOperation
   | ResizeOperation
   | ExecutionOperation
+  | ForgetOperation
   | ExecutionsOperation
   | ConnectOperation
   | PortsOperation

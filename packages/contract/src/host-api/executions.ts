@@ -18,6 +18,9 @@ import { ExecuteExit } from "../vms/execute.ts";
 
 const closed = { additionalProperties: false } as const;
 
+/** A program's name and its arguments. */
+export const PROGRAM_MAX_WORDS = 512;
+
 const Incarnation = Type.String({ maxLength: 64 });
 const Natural = Type.Integer({ minimum: 0 });
 const Size = Type.Integer({ minimum: 1, maximum: 65_535 });
@@ -53,6 +56,11 @@ export const StartExecution = Type.Object(
   {
     execution_id: Incarnation,
     command: Type.String(),
+    // A host of an earlier version knows neither, and an agent of one may not.
+    /** What is run in place of a shell with `command`, which is then only told of. */
+    program: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: PROGRAM_MAX_WORDS })),
+    /** Who runs the `program`, in whose home it begins where there is no `workdir`. Without one: as the template says. */
+    user: Type.Optional(Type.String({ minLength: 1, maxLength: 65 })),
     workdir: Nullable(Type.String()),
     env: Env,
     timeout_ms: Natural,

@@ -7,6 +7,7 @@ import { trafficTokenOf } from "../vms/signed-urls/traffic-token.ts";
 import { accessTokenFor } from "./credentials.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { connectionTo, type Connection } from "./sandbox-view.ts";
+import { noteTemplateOf } from "./template-starts.ts";
 
 export function idOf({ params }: FastifyRequest): string {
   return sandboxIdIn((params as { readonly id: string }).id);
@@ -20,6 +21,7 @@ export async function connectionOf(
   isClosed: boolean,
 ): Promise<Connection> {
   const { orgId } = callerOf(request);
+  noteTemplateOf(orgId, sandbox);
   const trafficAccessToken = isClosed ? await trafficTokenOf(context, sandbox.id) : null;
   const envdAccessToken = await accessTokenFor(context, request, { id: sandbox.id, orgId });
   return connectionTo(context, sandbox, { envdAccessToken, trafficAccessToken });

@@ -1,4 +1,5 @@
-// A process as E2B's clients ask for it, as the shell command line of an execution, and back: an execution is all that is kept of a process.
+// A process as E2B's clients ask for it, as the command line that its execution tells of, and back: an execution is all that is kept of a
+// process. Agents of earlier versions, which run no program but a shell, are given the line to run.
 
 import { posix } from "node:path";
 import type { GuestUser } from "./known-users.ts";
@@ -14,14 +15,26 @@ const HEAD = "#e2b ";
 const EXEC = "exec ";
 /** What is kept of it in front of the command, which has to be kept too: an execution tells 1,024 bytes of its line. */
 const KEPT_MAX_CHARS = 400;
+/** A little more, so that what was cut off shows. */
+const SHOWN_MAX_CHARS = 1_100;
 /** More than any head has: one with a tag alone may have each of its characters escaped. */
 const HEAD_MAX_CHARS = 2_000;
 
+/** No longer than what an execution tells of its line. */
+export function shownLineOf(process: GuestProcess): string {
+  return lineOf(process, ["--"]).slice(0, SHOWN_MAX_CHARS).toWellFormed();
+}
+
 /** `exec` leaves the process with the number that the execution has, and its signals. */
-export function commandLineOf({ cmd, args, cwd, tag }: GuestProcess, user: GuestUser): string {
+export function commandLineOf(process: GuestProcess, user: GuestUser): string {
+  const { cwd } = process;
+  return lineOf(process, asUser(user, { isPlaced: cwd !== undefined && cwd !== "" }));
+}
+
+function lineOf({ cmd, args, cwd, tag }: GuestProcess, before: readonly string[]): string {
   const kept = JSON.stringify({ cwd, tag });
   const head = HEAD + (kept.length > KEPT_MAX_CHARS ? JSON.stringify({ tag }) : kept);
-  const words = [...asUser(user, { isPlaced: cwd !== undefined && cwd !== "" }), cmd, ...args].map(quoted);
+  const words = [...before, cmd, ...args].map(quoted);
   return `${head}\n${EXEC}${words.join(" ")}`;
 }
 

@@ -8,7 +8,7 @@ import { parsePasswd } from "./passwd.ts";
 import { startOfSandbox } from "./template-starts.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 
-const ROOT: GuestUser = { name: "root", uid: 0, gid: 0, home: "/root" };
+export const ROOT: GuestUser = { name: "root", uid: 0, gid: 0, home: "/root" };
 /** Of who names none, where the template says nothing of it. A sandbox without it, whose template is not made for E2B's clients, works as root. */
 export const DEFAULT_USER = "user";
 
@@ -37,7 +37,8 @@ export async function guestUser(
 /** No user has it. */
 const NAMED_NOT = "";
 
-async function defaultUserName(context: Context, call: SandboxCall): Promise<string> {
+/** Of who names none. */
+export async function defaultUserName(context: Context, call: SandboxCall): Promise<string> {
   const { user = DEFAULT_USER } = (await startOfSandbox(context, call)) ?? {};
   const [name = DEFAULT_USER] = user.split(":");
   return name;
@@ -51,7 +52,7 @@ export function userNameOf(authorization: string | null): string | undefined {
   return name === "" ? undefined : name;
 }
 
-function noSuchUser(name: string): SkerryError {
+export function noSuchUser(name: string): SkerryError {
   return new SkerryError("unauthorized", `There is no user "${name.slice(0, 100)}" in the sandbox.`);
 }
 

@@ -4,7 +4,9 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { EXECUTION_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import { formatDuration } from "@skerry/contract/durations";
 import { bareId } from "@skerry/contract/ids";
-import type { Execution } from "@skerry/contract/vms/execution";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import { PROGRAM_MAX_WORDS } from "@skerry/contract/host-api/executions";
+import type { Execution, ExecutionRequest } from "@skerry/contract/vms/execution";
 import type { Context } from "../context.ts";
 import { listExecutions } from "../vms/executions/executions.ts";
 import { startFollowed } from "../vms/executions/start-detached.ts";
@@ -12,14 +14,14 @@ import {
   commandLineOf,
   processOf,
   resolvePath,
+  shownLineOf,
   TAG_MAX_CHARS,
   tagOf,
   type GuestProcess,
 } from "./command-line.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 import { startOfSandbox } from "./template-starts.ts";
-import { guestUser, userNameOf } from "./guest-users.ts";
-import type { GuestUser } from "./known-users.ts";
+import { defaultUserName, guestUser, noSuchUser, ROOT, userNameOf } from "./guest-users.ts";
 import type { ProcessSelector, StartRequest } from "./wire/process_pb.js";
 
 export interface RunningProcess {
@@ -80,19 +82,81 @@ export async function startProcess(
     throw new ConnectError("There is no command to start.", Code.InvalidArgument);
   if (tag !== undefined && tag.length > TAG_MAX_CHARS)
     throw new ConnectError(`The tag is longer than ${TAG_MAX_CHARS} characters.`, Code.InvalidArgument);
-  const user = await guestUser(context, call, userNameOf(rpc.requestHeader.get("authorization")));
   const { cmd, args, cwd, envs } = config;
-  const isPlaced = cwd !== undefined && cwd !== "";
   const leftMs = rpc.timeoutMs();
+  const isPlaced = cwd !== undefined && cwd !== "";
+  return start(context, call, {
+    process: { cmd, args, cwd: isPlaced ? cwd : undefined, tag },
+    userName: userNameOf(rpc.requestHeader.get("authorization")),
+    options: {
+      env: { ...sandboxEnvironment(call), ...envs },
+      stdin_open: stdin ?? true,
+      ...(leftMs !== undefined && { timeout: formatDuration(boundedTimeout(leftMs)) }),
+      ...(pty !== undefined && { tty: true, ...sizeOf(pty.size) }),
+    },
+  });
+}
+
+interface Start {
+  readonly process: GuestProcess;
+  /** Undefined where the client names none. */
+  readonly userName: string | undefined;
+  readonly options: Omit<ExecutionRequest, "command" | "workdir"> & { readonly env: Record<string, string> };
+}
+
+async function start(context: Context, call: SandboxCall, asked: Start) {
+  const words = [asked.process.cmd, ...asked.process.args];
+  const { userName } = asked;
+  if (words.length > PROGRAM_MAX_WORDS || (userName !== undefined && !USER_NAME.test(userName)))
+    return startInShell(context, call, asked);
+  try {
+    return await startProgram(context, call, asked);
+  } catch (error) {
+    if (error instanceof SkerryError && OUTDATED.has(error.code)) return startInShell(context, call, asked);
+    throw error;
+  }
+}
+
+/** The agent would take another for a number, or for a group. */
+const USER_NAME = /^[a-zA-Z_][^:]{0,31}$/;
+/** What an agent of an earlier version answers, and a host. */
+const OUTDATED: ReadonlySet<string> = new Set<ErrorCode>(["vm_outdated", "bad_request"]);
+
+/** The agent finds the user, and the user's home. */
+async function startProgram(context: Context, call: SandboxCall, { process, userName, options }: Start) {
+  const { cmd, args, cwd } = process;
+  const user = userName ?? (await defaultUserName(context, call));
+  const workdir =
+    cwd === undefined
+      ? (await startOfSandbox(context, call))?.workdir
+      : resolvePath(cwd, isRelative(cwd) ? await guestUser(context, call, userName) : ROOT);
+  const request = { ...options, command: shownLineOf(process), ...(workdir != null && { workdir }) };
+  const as = (name: string) =>
+    startFollowed(context, call.caller, { ...call, request, program: { words: [cmd, ...args], user: name } });
+  try {
+    return await as(user);
+  } catch (error) {
+    if (!(error instanceof SkerryError && error.code === "vm_user_not_found")) throw error;
+    if (userName !== undefined && userName !== ROOT.name) throw noSuchUser(userName);
+    return as(String(ROOT.uid));
+  }
+}
+
+function isRelative(path: string): boolean {
+  return !path.startsWith("/");
+}
+
+async function startInShell(context: Context, call: SandboxCall, { process, userName, options }: Start) {
+  const user = await guestUser(context, call, userName);
+  const { cwd } = process;
   const request = {
-    command: commandLineOf({ cmd, args, cwd, tag }, user),
-    workdir: isPlaced
-      ? resolvePath(cwd, user)
-      : ((await startOfSandbox(context, call))?.workdir ?? user.home),
-    env: { ...environmentOf(user, call), ...envs },
-    stdin_open: stdin ?? true,
-    ...(leftMs !== undefined && { timeout: formatDuration(boundedTimeout(leftMs)) }),
-    ...(pty !== undefined && { tty: true, ...sizeOf(pty.size) }),
+    ...options,
+    command: commandLineOf(process, user),
+    workdir:
+      cwd === undefined
+        ? ((await startOfSandbox(context, call))?.workdir ?? user.home)
+        : resolvePath(cwd, user),
+    env: { HOME: user.home, USER: user.name, LOGNAME: user.name, ...options.env },
   };
   return startFollowed(context, call.caller, { ...call, request });
 }
@@ -101,9 +165,9 @@ function boundedTimeout(leftMs: number): number {
   return Math.min(Math.max(1, Math.ceil(leftMs)), EXECUTION_TIMEOUT_MAX_MS);
 }
 
-/** Programs ask the last two whether they run in a sandbox of E2B's, and in which. */
-function environmentOf({ name, home }: GuestUser, { id }: SandboxCall): Record<string, string> {
-  return { HOME: home, USER: name, LOGNAME: name, E2B_SANDBOX: "true", E2B_SANDBOX_ID: bareId(id) };
+/** Programs ask it whether they run in a sandbox of E2B's, and in which. */
+function sandboxEnvironment({ id }: SandboxCall): Record<string, string> {
+  return { E2B_SANDBOX: "true", E2B_SANDBOX_ID: bareId(id) };
 }
 
 const CELLS_MAX = 65_535;

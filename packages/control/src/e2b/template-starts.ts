@@ -1,6 +1,7 @@
 // Whom and where the instructions of a template have left: there the next template begins that stands on it, and the commands of its sandboxes that
 // say nothing of it.
 
+import { isId } from "@skerry/contract/ids";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getSandbox } from "../sandboxes/sandboxes.ts";
@@ -35,11 +36,23 @@ async function startOf({ db }: Context, own: OwnTemplateRow): Promise<Start | un
 const known = new BoundedMap<string, { readonly start: Start | undefined }>(1_000);
 
 /** That of the template of a sandbox. */
+/** What a client is told of its sandbox says what that was made of, so its first command need not look it up. */
+export function noteTemplateOf(
+  orgId: string,
+  { id, template }: { readonly id: string; readonly template: string },
+): void {
+  if (!isId("template", template)) known.set(keyOf(orgId, id), { start: undefined });
+}
+
+function keyOf(orgId: string, id: string): string {
+  return `${orgId} ${id}`;
+}
+
 export async function startOfSandbox(
   context: Context,
   { caller, id }: SandboxCall,
 ): Promise<Start | undefined> {
-  const key = `${caller.orgId} ${id}`;
+  const key = keyOf(caller.orgId, id);
   const found = known.get(key);
   if (found !== undefined) return found.start;
   const { template } = await getSandbox(context, caller, id);

@@ -51,7 +51,13 @@ function invalidEnv(message: string, name?: string): SkerryError {
 }
 
 /** A command and its environment fit the one frame that carries them, or `bad_request`. */
-export function checkTogether({ command, env }: { readonly command: string; readonly env: Pairs }): void {
+export function checkTogether({
+  command,
+  env,
+}: {
+  readonly command: string | readonly string[];
+  readonly env: Pairs;
+}): void {
   if (Buffer.byteLength(JSON.stringify([command, env])) <= OPERATION_MAX_BYTES) return;
   throw new SkerryError(
     "bad_request",

@@ -40,6 +40,30 @@ export async function startExecution(
   );
 }
 
+interface ForgottenProgram extends Required<Pick<StartOperation, "program" | "user">> {
+  readonly timeoutMs: number;
+}
+
+/** Runs a program before the guest gets an identity: nothing tells of it later. Throws unless it succeeds. */
+export async function runForgotten(
+  channel: GuestChannel,
+  { timeoutMs, ...program }: ForgottenProgram,
+): Promise<void> {
+  const execution = "exe_forgotten";
+  const run = async (): Promise<ExecutionState> => {
+    const plain = { env: {}, stdin: true, tty: false, cols: 80, rows: 24, reattach_ms: -1 } as const;
+    const command = program.program.join(" ");
+    await startExecution(channel, { execution, command, ...program, ...plain, timeout_ms: timeoutMs });
+    const reader = await ExecutionReader.open(channel, { execution, after: 0, hold: true });
+    while ((await reader.read()) !== undefined);
+    const state = await reader.end();
+    await resultOf(channel.open({ op: "forget", execution }));
+    return state;
+  };
+  const { command, exit } = await withDeadline(channel, timeoutMs + SHORT_DEADLINE_MS, run());
+  if (exit?.exit_code !== 0) throw new Error(`the program ended with ${exit?.exit_code}: ${command}`);
+}
+
 /** What an agent answers at once. */
 export async function askExecution(
   channel: GuestChannel,

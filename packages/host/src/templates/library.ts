@@ -140,6 +140,11 @@ export class TemplateLibrary {
     return template === undefined ? {} : { user: template.user, workdir: template.workdir };
   }
 
+  /** Whose login shell is part of a built-in template. */
+  loginOf(name: string): string | undefined {
+    return this.#entries.get(name)?.description.user;
+  }
+
   /** What its VMs run when they boot from their own disk; nothing where the template is not on this host. */
   startOf(name: string): TemplateImage["start"] {
     return this.#options.own.find(name)?.start ?? this.#entries.get(name)?.description.start;

@@ -10,12 +10,21 @@ import type { HostClient } from "../../host-client/host-client.ts";
 import type { Creation } from "../../idempotency/create-once.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
+import { checkTogether } from "../../values/check-env.ts";
+import { checkText } from "../../values/check-text.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
 import { withPath } from "../name-path.ts";
 import { callVm, vmError } from "../vm-kind.ts";
 import { getExecution, shown, type CallParams } from "./executions.ts";
 import { followOn } from "./follow-execution.ts";
 import { readCommand, workdirOf } from "./read-command.ts";
+
+/** What runs in place of a shell; the command of the request is then only told of. */
+export interface Program {
+  readonly words: readonly string[];
+  /** In whose home it begins where the request names no folder. */
+  readonly user: string;
+}
 
 /** As the host is told. -1: detached. */
 export function commandOf(
@@ -95,11 +104,11 @@ const DETACHED = -1;
 export async function startFollowed(
   context: Context,
   caller: Caller,
-  params: CallParams & { readonly request: ExecutionRequest },
+  params: CallParams & { readonly request: ExecutionRequest; readonly program?: Program },
 ): Promise<AsyncGenerator<OutputEvent>> {
-  const { request, gone } = params;
+  const { request, program, gone } = params;
   const execution = newId("execution");
-  const command = commandOf(request, DETACHED);
+  const command = { ...commandOf(request, DETACHED), ...(program && readProgram(program, request)) };
   try {
     const first = await callVm(context, caller, params, (vm, client) =>
       client.executions.startAndFollow({ vm, execution }, command, gone),
@@ -108,6 +117,12 @@ export async function startFollowed(
   } catch (error) {
     throw withPath(await vmError(context, caller, params, error), workdirOf(request));
   }
+}
+
+function readProgram({ words, user }: Program, { command, env = {} }: ExecutionRequest) {
+  for (const word of words) checkText("command", word);
+  checkTogether({ command: [command, ...words], env });
+  return { program: [...words], user };
 }
 
 /** Input, and its end. That a command reads none of it is its own affair. */

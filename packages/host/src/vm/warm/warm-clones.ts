@@ -10,6 +10,7 @@ import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { runCommand } from "../../guest/agent.ts";
+import { runForgotten } from "../../guest/executions.ts";
 import type { GuestChannel } from "../../guest/channel.ts";
 import { NO_EGRESS } from "../../network/egress-loader.ts";
 import { belowClone } from "../../templates/frozen.ts";
@@ -23,8 +24,10 @@ export const WARM_PREFIX = "warm_";
 /** Emulated, a program's first start takes ten times as long as its second, and the guest's way to it
  *  still gets faster after that: with three instead of one, create and first command took 50 instead of 58
  *  ms, for 0.3 MiB of memory (medians of 12, in turns). */
-const WARM_UP_COMMAND = "true";
 const WARM_UP_ROUNDS = 3;
+const WARM_UP_COMMAND = "true";
+/** By which many clients have a sandbox's commands run. */
+const LOGIN_SHELL = ["/bin/bash", "-l", "-c", "true"] as const;
 
 export interface WarmClonesOptions {
   readonly resources: HostResources;
@@ -85,7 +88,7 @@ export class WarmClones {
         });
         return resume(restored);
       });
-      await warmUp(live, resources.deadlines.cloneWarmUpMs);
+      await warmUp(live, library.loginOf(template), resources.deadlines.cloneWarmUpMs);
       await live.qmp.execute("stop");
       return { record, live };
     } catch (error) {
@@ -112,9 +115,15 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   return await Promise.race([work, promise]);
 }
 
-async function warmUp({ qmp, channel }: LiveVm, deadlineMs: number): Promise<void> {
+async function warmUp(
+  { qmp, channel }: LiveVm,
+  login: string | undefined,
+  deadlineMs: number,
+): Promise<void> {
   try {
     await runWarmUp(channel, deadlineMs);
+    for (let round = 0; login !== undefined && round < WARM_UP_ROUNDS; round += 1)
+      await runForgotten(channel, { program: LOGIN_SHELL, user: login, timeoutMs: deadlineMs });
     await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
   } catch (error) {
     qmp.close();
