@@ -1,11 +1,12 @@
 // The builder's scripts, in real namespaces of this machine, on a folder instead of a disk.
 
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import {
   chmod,
+  lchown,
   link,
   lstat,
   mkdir,
@@ -15,6 +16,7 @@ import {
   rm,
   stat,
   symlink,
+  utimes,
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
@@ -163,6 +165,42 @@ test("a folder is copied with its links, permissions and hard links, and is root
   expect((await small.run(stepOf({ copy: { from: ".", to: "/" } }))).code).toBe(0);
   expect((await stat(small.root)).mode).toBe(before);
   expect(existsSync(join(small.root, "app/one"))).toBe(true);
+});
+
+test("what is copied is the same in a new folder, in an empty one, and beside other files", async () => {
+  await using fresh = await SmallRoot.make();
+  const app = join(fresh.context, "app");
+  await mkdir(join(app, "closed/below"), { recursive: true });
+  for (const mode of [0o000, 0o444, 0o600, 0o664, 0o755, 0o777]) {
+    const file = join(app, `file-${mode}`);
+    await writeFile(file, "x");
+    await chmod(file, mode);
+    await utimes(file, 1_000_000, 1_000_000 + mode);
+  }
+  await link(join(app, "file-292"), join(app, "closed/below/hard"));
+  await symlink("nowhere", join(app, "link"));
+  for (const name of await readdir(app)) await lchown(join(app, name), 1_234, 1_235);
+  await chmod(join(app, "closed"), 0o555);
+  const tree = (folder: string): string =>
+    spawnSync("find", [folder, "-mindepth", "1", "-printf", "%P %y %m %U %G %T@ %n %l\\n"], {
+      encoding: "utf8",
+    })
+      .stdout.split("\n")
+      .toSorted()
+      .join("\n");
+  // One has a mode of its own, which it keeps.
+  await mkdir(join(fresh.root, "empty"), { mode: 0o700 });
+  await mkdir(join(fresh.root, "full"));
+  await writeFile(join(fresh.root, "full/other"), "");
+  for (const to of ["/new", "/empty", "/full"])
+    expect(await fresh.run(stepOf({ copy: { from: "app", to } }))).toMatchObject({ code: 0, stderr: "" });
+  await rm(join(fresh.root, "full/other"));
+  const found = tree(join(fresh.root, "new"));
+  expect(found).toContain("closed d 555 0 0");
+  expect(found).toContain("file-0 f 0 0 0 1000000.0000000000 1");
+  expect(tree(join(fresh.root, "empty"))).toBe(found);
+  expect(tree(join(fresh.root, "full"))).toBe(found);
+  expect((await stat(join(fresh.root, "empty"))).mode & 0o7777).toBe(0o700);
 });
 
 test("a file becomes the target, or goes into it with a slash at its end", async () => {

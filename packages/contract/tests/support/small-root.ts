@@ -32,7 +32,6 @@ context=${this.context}
 told=${join(folder, "told")}
 work=${join(folder, "work")}
 mount_disk() { ${mount.replace("ROOT", this.root)} || fault builder_failed "nothing is mounted"; }
-trim_disk() { :; }
 check_disk() { :; }
 `);
   }

@@ -207,7 +207,7 @@ async function makeDisk(options: FreezeOptions, disk: string, uid: number): Prom
   await chown(disk, uid, uid);
   if (options.description.builds === true) {
     const target = join(disk, "..", vmPaths.target);
-    await emptyQcow2(target, TARGET_GIB);
+    await emptyTarget(target);
     await chown(target, uid, uid);
   }
   const memory = join(disk, "../memory");
@@ -220,10 +220,21 @@ async function makeOverlay(options: FreezeOptions, overlay: string): Promise<voi
   await emptyQcow2(overlay, options.description.disk_gib);
 }
 
+const CLUSTER_BYTES = 64 * 1024;
+/** Of what becomes a layer, in which each touched cluster is kept whole: a file system touches many. With 20 MB changed, a layer was 1.13 times as
+ *  large with clusters of 64 KiB. */
+const TARGET_CLUSTER_BYTES = 16 * 1024;
+
+/** What a build writes to. */
+export function emptyTarget(file: string): Promise<void> {
+  return emptyQcow2(file, TARGET_GIB, TARGET_CLUSTER_BYTES);
+}
+
 /** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no
  *  header. */
-export async function emptyQcow2(file: string, sizeGib: number): Promise<void> {
-  await runProgram("qemu-img", ["create", "-q", "-f", "qcow2", file, String(sizeGib * GIB)], {
+export async function emptyQcow2(file: string, sizeGib: number, clusterBytes = CLUSTER_BYTES): Promise<void> {
+  const options = ["-f", "qcow2", "-o", `cluster_size=${clusterBytes}`];
+  await runProgram("qemu-img", ["create", "-q", ...options, file, String(sizeGib * GIB)], {
     deadlineMs: QEMU_IMG_DEADLINE_MS,
   });
 }

@@ -21,8 +21,8 @@ export const EMPTY_DISK_GIB = 8;
 /** What begins the last line of standard error where a script exits with 125: then comes a code, and a sentence. */
 export const FAULT_PREFIX = "skerry-build: ";
 
-/** Where a script finds disk and context, where it tells (`told`) and works: `mount_disk` mounts the former at /mnt, `trim_disk` gives back there what is free, and `check_disk` looks at it once
- *  it is unmounted. */
+/** Where a script finds disk and context, where it tells (`told`) and works: `mount_disk` mounts the former at /mnt, and `check_disk` looks at it once
+ *  it is unmounted. What is deleted is given back at once: a trim of all that is free would mark it in the layer, where it takes room. */
 const IN_BUILDER = `
 context=${CONTEXT_FOLDER}
 told=/run/skerry-build
@@ -42,9 +42,8 @@ mount_disk() {
       fault builder_failed "the disk could not be formatted" ;;
     *) fault builder_failed "the disk to build on has no ext4 file system" ;;
   esac
-  mount -t ext4 -o noatime "$disk" /mnt || fault builder_failed "the disk could not be mounted"
+  mount -t ext4 -o noatime,discard "$disk" /mnt || fault builder_failed "the disk could not be mounted"
 }
-trim_disk() { fstrim /mnt 2>/dev/null; }
 check_disk() {
   local said
   said=$(e2fsck -p "$disk" 2>&1)
@@ -79,6 +78,8 @@ end() {
   kill -KILL -1 2>/dev/null
   release
   read -r blocks inodes <<<"$(stat -f -c "%a %d" /mnt)"
+  # A step that ran as root may have mounted more there.
+  if [ -n "$within" ] && umount -R "/mnt$within" 2>/dev/null && rmdir "/mnt$within" 2>/dev/null; then within=; fi
   if [ "$1" -ne 0 ] && { [ "$blocks" -lt 64 ] || [ "$inodes" -eq 0 ]; }; then full=1; fi
   unmount_all
   if [ -n "$within$made" ]; then
@@ -98,10 +99,13 @@ mount_disk
 
 /** Who sends an archive need not have asked the command line what it may hold. */
 const CHECK_CONTEXT = `
-context_entries=$(find "$context" -mindepth 1 -printf . 2>/dev/null | wc -c)
+read -r context_entries has_long <<<"$(
+  find "$context" -mindepth 1 -printf "%P\\0" 2>/dev/null | tr "\\n\\0" "x\\n" |
+    LC_ALL=C awk 'length > ${CONTEXT_PATH_MAX_BYTES} { long = 1 } END { print NR, long + 0 }'
+)"
 [ "$context_entries" -le ${CONTEXT_ENTRIES_MAX} ] ||
   fault context_too_large "the context has $context_entries entries, and may have ${CONTEXT_ENTRIES_MAX}"
-! find "$context" -mindepth 1 -printf "%P\\0" 2>/dev/null | tr "\\n\\0" "x\\n" | LC_ALL=C grep -qE "^.{${CONTEXT_PATH_MAX_BYTES + 1}}" ||
+[ "$has_long" -eq 0 ] ||
   fault context_too_large "the context has a path of more than ${CONTEXT_PATH_MAX_BYTES} bytes"
 `;
 
@@ -115,7 +119,8 @@ loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
 library=$within$(dirname "$loader")
 tool() {
   local program
-  program=$(readlink -f "$(type -P "$1")")
+  program=$(type -P "$1")
+  [ ! -L "$program" ] || program=$(readlink -f "$program")
   shift
   chroot /mnt "$within$loader" --library-path "$library" "$within$program" "$@"
 }
@@ -171,7 +176,8 @@ chroot --userspec="$uid:$gid" --groups="$groups" /mnt "$within$loader" --library
 end $?
 `;
 
-// Folders that are there keep their permissions, and a link to one stays what it is. All becomes root's, as by COPY in a Dockerfile.
+// Folders that are there keep their permissions, and a link to one stays what it is. All becomes root's, as by COPY in a Dockerfile. Records as large as
+// a pipe holds: 10,000 files of 1 kB then take 0.9 of the time. (`cp` takes longer, between file systems.)
 const COPY = `
 real=$(tool realpath -e -- "$within/mnt/$STEP_FROM" 2>/dev/null) ||
   refuse "$STEP_FROM is not in the context, or is a link to what is not there"
@@ -183,8 +189,8 @@ code=0
 set -o pipefail
 if tool test -d "$real"; then
   tool mkdir -p -- "$STEP_TO" &&
-    tool tar -C "$real" --owner=0 --group=0 --numeric-owner -cf - . |
-    tool tar -C "$STEP_TO" -xpf - --numeric-owner --no-overwrite-dir --keep-directory-symlink || code=1
+    tool tar -C "$real" -b 128 --owner=0 --group=0 --numeric-owner -cf - . |
+    tool tar -C "$STEP_TO" -b 128 -xpf - --numeric-owner --no-overwrite-dir --keep-directory-symlink || code=1
 else
   target=$STEP_TO
   case $target in
@@ -203,7 +209,6 @@ end 0
 
 const CLEAN = `
 tool find /tmp /var/tmp -xdev -mindepth 1 -delete 2>/dev/null
-trim_disk
 end 0
 `;
 

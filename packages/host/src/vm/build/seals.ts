@@ -12,14 +12,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import {
   SEAL_WITHIN_MS,
-  TARGET_GIB,
   type DiskImage,
   type Sealed,
   type SealVm,
 } from "@skerry/contract/host-api/templates";
 import type { Layers } from "../disk/layers.ts";
 import { LayerFault } from "../disk/layer-stream.ts";
-import { emptyQcow2 } from "../../templates/frozen.ts";
+import { emptyTarget } from "../../templates/frozen.ts";
 import { withinDiskReserve } from "../disk/disk-reserve.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
@@ -135,7 +134,7 @@ async function cut(qmp: Qmp, { folder, uid, index }: Cut): Promise<void> {
   if (!nodes.all.has(node)) {
     const file = join(folder, fileOf(index + 1));
     await rm(file, { force: true });
-    await emptyQcow2(file, TARGET_GIB);
+    await emptyTarget(file);
     await chown(file, uid, uid);
     await qmp.execute("blockdev-add", { ...targetNode(node, fileOf(index + 1), null) });
   }

@@ -4,13 +4,12 @@ import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
 import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { TARGET_GIB } from "@skerry/contract/host-api/templates";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../../guest/agent.ts";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
-import { emptyQcow2, type FrozenTemplate } from "../../templates/frozen.ts";
+import { emptyTarget, type FrozenTemplate } from "../../templates/frozen.ts";
 import type { CommandDefaults, TemplateLibrary } from "../../templates/library.ts";
 import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { restoreState } from "../qemu/device-state.ts";
@@ -61,7 +60,7 @@ export async function restoreClone(
   const disk = join(record.folder, vmPaths.disk);
   await copyFile(frozen.overlay, disk);
   await chmod(disk, 0o600); // the copy is as read-only as the original
-  if (options.target !== undefined) await emptyQcow2(join(record.folder, vmPaths.target), TARGET_GIB);
+  if (options.target !== undefined) await emptyTarget(join(record.folder, vmPaths.target));
   return restoreInto(await launchRestoring(options), { resources, record, signal, resync: false }, meanwhile);
 }
 
