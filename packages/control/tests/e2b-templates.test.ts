@@ -138,16 +138,13 @@ test("commands of a sandbox begin as the user and in the folder that its templat
   await whileBuilding(Template.build(placed, "placed", options()));
   const startIn = async (name: string) => {
     const sandbox = await Sandbox.create(name, e2bOptions(world));
-    await fetch(`${world.url}/v1/sandboxes/${nativeId(sandbox.sandboxId)}/files/etc/passwd`, {
-      method: "PUT",
-      headers: { authorization: `Bearer ${world.token}`, "content-type": "application/octet-stream" },
-      body: "root:x:0:0::/root:/bin/sh\nguest:x:1007:1007::/home/guest:/bin/bash\n",
-    });
+    world.host.executions.users.add("guest");
     await sandbox.commands.run("print this");
-    const { env, workdir } = world.host.executions.last.command;
-    return [env["USER"], workdir];
+    const { user, workdir } = world.host.executions.last.command;
+    return [user, workdir];
   };
-  expect(await startIn("of-guest")).toEqual(["guest", "/home/guest"]);
+  // Without a folder it begins in the home of the user.
+  expect(await startIn("of-guest")).toEqual(["guest", null]);
   expect(await startIn("placed")).toEqual(["guest", "/srv/app"]);
 });
 

@@ -85,9 +85,25 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     expect((await other.wait()).exitCode).toBe(0);
     expect(await sandbox.commands.kill(handle.pid)).toBe(false);
     const { command } = world.host.executions.last;
-    expect([command.workdir, command.env["A"], command.env["HOME"], command.reattach_ms]).toEqual([
-      ...["/tmp", "1", "/root", -1],
+    expect([command.workdir, command.env["A"], command.user, command.reattach_ms]).toEqual([
+      ...["/tmp", "1", "0", -1],
     ]);
+    expect(command.program).toEqual(["/bin/bash", "-l", "-c", "repeat"]);
+  });
+
+  test("has an agent of an earlier version run a shell, which becomes the user", async () => {
+    const { executions } = world.host;
+    const sandbox = await Sandbox.create(e2bOptions(world));
+    executions.runPrograms = false;
+    try {
+      const { stdout } = await sandbox.commands.run("print this", { cwd: "there" });
+      expect(stdout).toBe("print this");
+    } finally {
+      executions.runPrograms = true;
+    }
+    const { command, program, user, workdir, env } = executions.last.command;
+    expect(command).toContain("exec '/usr/bin/env' '--' '/bin/bash' '-l' '-c' 'print this'");
+    expect([program, user, workdir, env["HOME"]]).toEqual([undefined, undefined, "/root/there", "/root"]);
   });
 
   test("opens a terminal, types, changes its size and kills it", async () => {

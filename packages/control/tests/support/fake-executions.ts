@@ -135,6 +135,11 @@ export class FakeExecutions {
   /** What a login shell does. Undefined: what every other command does. */
   loginShell: ((execution: FakeExecution) => void) | undefined;
 
+  /** In the VMs' /etc/passwd. */
+  readonly users = new Set(["root", "0"]);
+  /** False: the agents are of an earlier version. */
+  runPrograms = true;
+
   get last(): FakeExecution {
     const last = [...this.all.values()].at(-1);
     if (last === undefined) throw new Error("nothing was started");
@@ -180,8 +185,15 @@ export class FakeExecutions {
     }
   }
 
+  #check({ command, program, user }: StartExecution): void {
+    if (command === "reset") throw new SkerryError("workdir_not_found", "gone");
+    if (program !== undefined && !this.runPrograms) throw new SkerryError("vm_outdated", "It cannot.");
+    if (user !== undefined && !this.users.has(user))
+      throw new SkerryError("vm_user_not_found", "There is no such user.");
+  }
+
   async #start(id: string, command: StartExecution, response: ServerResponse): Promise<void> {
-    if (command.command === "reset") throw new SkerryError("workdir_not_found", "gone");
+    this.#check(command);
     const known = this.all.get(id);
     if (known !== undefined && !command.follow) return sendJson(response, 200, known.state);
     const execution = new FakeExecution(id, command);
