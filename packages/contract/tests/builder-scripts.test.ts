@@ -203,6 +203,18 @@ test("what is copied is the same in a new folder, in an empty one, and beside ot
   expect((await stat(join(fresh.root, "empty"))).mode & 0o7777).toBe(0o700);
 });
 
+test("the root directory is as old as before, unless a step has changed what is in it", async () => {
+  const modified = async () => (await stat(small.root)).mtimeMs;
+  await small.run(stepOf({ workdir: "/made/below" }));
+  await utimes(small.root, 1_000_000, 1_000_000);
+  for (const step of [{ workdir: "/made/more" }, { run: "true" }] as const) {
+    expect((await small.run(stepOf(step))).code).toBe(0);
+    expect(await modified()).toBe(1_000_000_000);
+  }
+  expect((await small.run(stepOf({ workdir: "/another" }))).code).toBe(0);
+  expect(await modified()).toBeGreaterThan(1_000_000_000);
+});
+
 test("a file becomes the target, or goes into it with a slash at its end", async () => {
   await writeFile(join(small.context, "file"), "x");
   expect((await small.run(stepOf({ copy: { from: "file", to: "/f/as" } }))).code).toBe(0);

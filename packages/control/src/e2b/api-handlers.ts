@@ -22,6 +22,7 @@ import { getSnapshot } from "../snapshots/snapshots.ts";
 import { apiKeyHandlers } from "./api-key-handlers.ts";
 import { nativeNameOf } from "./bare-names.ts";
 import { connectionOf, idOf } from "./api-request.ts";
+import { accessNoter } from "./credentials.ts";
 import type { ApiHandlers, E2bHandler } from "./e2b-routes.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
 import { historyHandlers } from "./history-handlers.ts";
@@ -64,11 +65,12 @@ async function create(
   const size = await sizeOfTemplate(context, caller, templateID);
   const asked = { ...nativeRequest({ ...body, templateID }), ...(size !== undefined && { size }) };
   const timing = new RequestTiming(reply);
+  const writeMore = await accessNoter(context, request, caller.orgId);
   const create = (asked: SandboxCreateRequest) =>
     createIdempotently(
       context,
       { request, reply },
-      sandboxCreation(context, caller, { request: asked, timing }),
+      sandboxCreation(context, caller, { request: asked, timing, writeMore }),
     );
   const sandbox = await create(asked).catch(async (error: unknown) => {
     const { template, ...others } = asked;

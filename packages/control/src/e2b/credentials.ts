@@ -12,6 +12,7 @@ import { isId } from "@skerry/contract/ids";
 import { authFailuresOf, organizationInHeader } from "../api/authenticate-hook.ts";
 import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { accessesSince, noteAccess } from "./access-store.ts";
 import { readSignature, SignedFiles, type LoadTokens } from "./file-signatures.ts";
@@ -108,17 +109,42 @@ export async function fileCredentials(context: Context, request: FastifyRequest)
   return found.credentials;
 }
 
+interface Accessed {
+  readonly id: string;
+  readonly orgId: string;
+}
+
 /** For calls into this sandbox, of the caller who has made the request. */
 export async function accessTokenFor(
   context: Context,
   request: FastifyRequest,
-  { id, orgId }: { readonly id: string; readonly orgId: string },
+  sandbox: Accessed,
+): Promise<string> {
+  return giveAccess(context, context.db, { request, sandbox });
+}
+
+/** Notes the access to a sandbox in the transaction that writes its row: it will be asked for next, and takes no time of its own then. */
+export async function accessNoter(
+  context: Context,
+  request: FastifyRequest,
+  orgId: string,
+): Promise<(transaction: Queries, id: string) => Promise<void>> {
+  // Not read while a transaction waits for it.
+  await signingKey(context.db);
+  return async (transaction, id) =>
+    void (await giveAccess(context, transaction, { request, sandbox: { id, orgId } }));
+}
+
+async function giveAccess(
+  context: Context,
+  db: Queries,
+  { request, sandbox: { id, orgId } }: { readonly request: FastifyRequest; readonly sandbox: Accessed },
 ): Promise<string> {
   const { secretSha256 } = apiCredentials(context, request);
   const credentials = { secretSha256, orgId };
   const accessToken = tokenOf(await signingKey(context.db), id, credentials);
   const isNew = signedFilesOf(context).note(accessToken, { sandboxId: id, credentials });
-  if (isNew) await noteAccess(context.db, { sandbox_id: id, org_id: orgId, secret_sha256: secretSha256 });
+  if (isNew) await noteAccess(db, { sandbox_id: id, org_id: orgId, secret_sha256: secretSha256 });
   return accessToken;
 }
 

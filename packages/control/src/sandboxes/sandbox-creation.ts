@@ -34,15 +34,16 @@ import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 export function sandboxCreation(
   context: Context,
   caller: Caller,
-  { request, timing }: { readonly request: SandboxCreateRequest; readonly timing: RequestTiming },
+  asked: Omit<NewSandboxRequest, "caller">,
 ): Creation<Sandbox> {
   // So that it is there when the request has claimed its key.
   context.hostCapacity.prefetch();
   return {
-    create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request, timing }, attempt)),
+    create: async (attempt) => sandboxOf(await createSandbox(context, { caller, ...asked }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
     // What is kept for a day has no values. They are those of the request: one with another body has another answer.
-    shown: (answer) => (mayReadEnv(caller, "sandboxes") ? { ...answer, env: request.env ?? {} } : answer),
+    shown: (answer) =>
+      mayReadEnv(caller, "sandboxes") ? { ...answer, env: asked.request.env ?? {} } : answer,
   };
 }
 
@@ -50,17 +51,19 @@ interface NewSandboxRequest {
   readonly caller: Caller;
   readonly request: SandboxCreateRequest;
   readonly timing: RequestTiming;
+  /** Writes what belongs to the sandbox in the transaction that writes its row. */
+  readonly writeMore?: (transaction: Queries, id: string) => Promise<void>;
 }
 
 async function createSandbox(
   context: Context,
-  { caller, request, timing }: NewSandboxRequest,
+  { caller, request, timing, writeMore }: NewSandboxRequest,
   attempt: Attempt,
 ): Promise<SandboxRow> {
   const params = await readSandboxParams(context, caller, request);
   return timed(context.metrics.sandboxCreation, async () => {
     const { row, address } = await timing.measure("place", () =>
-      takeRoom(context, { caller, params, attempt }),
+      takeRoom(context, { caller, params, attempt, writeMore }),
     );
     using _claim = keepClaim(context, () => extendClaim(context.db, row));
     return await start(context, row, { address, attempt, timing, origin: params.origin });
@@ -71,12 +74,13 @@ interface Placing {
   readonly caller: Caller;
   readonly params: SandboxParams;
   readonly attempt: Attempt;
+  readonly writeMore: NewSandboxRequest["writeMore"];
 }
 
 /** Anywhere for a template, where its files are or can go for a snapshot. */
 async function takeRoom(
   context: Context,
-  { caller, params, attempt }: Placing,
+  { caller, params, attempt, writeMore }: Placing,
 ): Promise<Reservation<SandboxRow>> {
   const { mode, origin, size } = params;
   const { orgId } = caller;
@@ -89,6 +93,7 @@ async function takeRoom(
         auto_resume: params.autoResume,
       }),
       attempt.begun(transaction, vm.id),
+      writeMore?.(transaction, vm.id),
     ]);
     return written;
   };

@@ -63,6 +63,8 @@ fault() { echo "${FAULT_PREFIX}$1: $2" >&2; exit 125; }
 const OPEN = `
 within=
 made=
+root_time=
+place_time=
 # What a script has mounted that stands on the disk, and is not below it.
 release() { :; }
 unmount_all() {
@@ -73,18 +75,21 @@ unmount_all() {
     sleep 0.1
   done
 }
+# The folder that is built on is as old as it was, where nothing but we has changed what is in it.
+leave_place() { rmdir "/mnt$within" && { [ -z "$root_time" ] || touch -d "@$root_time" /mnt; }; }
 end() {
   local blocks inodes full=
   kill -KILL -1 2>/dev/null
   release
   read -r blocks inodes <<<"$(stat -f -c "%a %d" /mnt)"
+  [ -z "$within" ] || [ "$(stat -c %.9Y /mnt)" = "$place_time" ] || root_time=
   # A step that ran as root may have mounted more there.
-  if [ -n "$within" ] && umount -R "/mnt$within" 2>/dev/null && rmdir "/mnt$within" 2>/dev/null; then within=; fi
+  if [ -n "$within" ] && umount -R "/mnt$within" 2>/dev/null && leave_place 2>/dev/null; then within=; fi
   if [ "$1" -ne 0 ] && { [ "$blocks" -lt 64 ] || [ "$inodes" -eq 0 ]; }; then full=1; fi
   unmount_all
   if [ -n "$within$made" ]; then
     mount_disk
-    [ -z "$within" ] || rmdir "/mnt$within"
+    [ -z "$within" ] || leave_place
     [ -z "$made" ] || rm -f "/mnt$made"
     unmount_all
   fi
@@ -111,7 +116,9 @@ read -r context_entries has_long <<<"$(
 
 /** Has `tool PROGRAM ARGUMENTS` run a program of the builder with the disk as its root directory. */
 const ENTER = `
+root_time=$(stat -c %.9Y /mnt)
 place=$(mktemp -d /mnt/.skerry-XXXXXXXXXX) || end 1
+place_time=$(stat -c %.9Y /mnt)
 within=/$(basename "$place")
 mount --bind / "$place" && mount --rbind /dev "$place/dev" || fault builder_failed "nothing can be mounted"
 [ ! -d "$context" ] || mount --bind "$context" "$place/mnt"
@@ -189,8 +196,8 @@ code=0
 set -o pipefail
 if tool test -d "$real"; then
   tool mkdir -p -- "$STEP_TO" &&
-    tool tar -C "$real" -b 128 --owner=0 --group=0 --numeric-owner -cf - . |
-    tool tar -C "$STEP_TO" -b 128 -xpf - --numeric-owner --no-overwrite-dir --keep-directory-symlink || code=1
+    tool tar -C "$real" -b 128 --numeric-owner -cf - . |
+    tool tar -C "$STEP_TO" -b 128 -xpf - --no-same-owner --no-overwrite-dir --keep-directory-symlink || code=1
 else
   target=$STEP_TO
   case $target in
