@@ -303,9 +303,12 @@ test("a program that cannot be run ends as in a shell, and says why", async () =
 test("a program's user must be there, and have the right to enter the folder that is named", async () => {
   const program = ["pwd"];
   const workdir = await mkdtemp("/tmp/skerry-roots-"); // mode 700
-  const refusal = await run.start("", { program, user: "nobody", workdir });
-  await rm(workdir, { recursive: true });
-  expect(refusal.result).toMatchObject({ code: "permission_denied" });
+  try {
+    const { result } = await run.start("", { program, user: "nobody", workdir });
+    expect(result).toMatchObject({ code: "permission_denied" });
+  } finally {
+    await rm(workdir, { recursive: true });
+  }
   for (const user of ["nobody-else", "nobody:no-such-group"])
     expect((await run.start("", { program, user })).result).toMatchObject({ code: "user_not_found" });
   for (const refused of [

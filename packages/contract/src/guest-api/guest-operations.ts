@@ -131,7 +131,7 @@ export interface ExecutionOperation {
   readonly execution: string;
 }
 
-/** Keeps nothing of an execution that has ended. CLOSE `{}`. */
+/** Keeps nothing of an execution that has ended. CLOSE `{}`; RESET `busy` where it runs, or is being read. */
 export interface ForgetOperation {
   readonly op: "forget";
   readonly execution: string;

@@ -59,7 +59,7 @@ export const StartExecution = Type.Object(
     // A host of an earlier version knows neither, and an agent of one may not.
     /** What is run in place of a shell with `command`, which is then only told of. */
     program: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: PROGRAM_MAX_WORDS })),
-    /** Who runs the `program`, in whose home it begins where there is no `workdir`. Without one: as the template says. */
+    /** Only beside a `program`: who runs it, in whose home it begins where there is no `workdir`. Without one: as the template says. */
     user: Type.Optional(Type.String({ minLength: 1, maxLength: 65 })),
     workdir: Nullable(Type.String()),
     env: Env,

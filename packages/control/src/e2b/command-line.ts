@@ -20,7 +20,7 @@ const SHOWN_MAX_CHARS = 1_100;
 /** More than any head has: one with a tag alone may have each of its characters escaped. */
 const HEAD_MAX_CHARS = 2_000;
 
-/** No longer than what an execution tells of its line. */
+/** Cut off where an execution tells no more of its line. */
 export function shownLineOf(process: GuestProcess): string {
   return lineOf(process, ["--"]).slice(0, SHOWN_MAX_CHARS).toWellFormed();
 }

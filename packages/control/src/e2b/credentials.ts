@@ -123,13 +123,13 @@ export async function accessTokenFor(
   return giveAccess(context, context.db, { request, sandbox });
 }
 
-/** Notes the access to a sandbox in the transaction that writes its row: it will be asked for next, and takes no time of its own then. */
+/** Notes the caller's access to a new sandbox in the transaction that writes its row, which saves a transaction before the answer. */
 export async function accessNoter(
   context: Context,
   request: FastifyRequest,
   orgId: string,
 ): Promise<(transaction: Queries, id: string) => Promise<void>> {
-  // Not read while a transaction waits for it.
+  // Read before the transaction begins: it takes another connection the first time.
   await signingKey(context.db);
   return async (transaction, id) =>
     void (await giveAccess(context, transaction, { request, sandbox: { id, orgId } }));

@@ -84,9 +84,8 @@ export async function startProcess(
     throw new ConnectError(`The tag is longer than ${TAG_MAX_CHARS} characters.`, Code.InvalidArgument);
   const { cmd, args, cwd, envs } = config;
   const leftMs = rpc.timeoutMs();
-  const isPlaced = cwd !== undefined && cwd !== "";
   return start(context, call, {
-    process: { cmd, args, cwd: isPlaced ? cwd : undefined, tag },
+    process: { cmd, args, cwd: cwd === "" ? undefined : cwd, tag },
     userName: userNameOf(rpc.requestHeader.get("authorization")),
     options: {
       env: { ...sandboxEnvironment(call), ...envs },
@@ -119,7 +118,7 @@ async function start(context: Context, call: SandboxCall, asked: Start) {
 
 /** The agent would take another for a number, or for a group. */
 const USER_NAME = /^[a-zA-Z_][^:]{0,31}$/;
-/** What an agent of an earlier version answers, and a host. */
+/** Nothing was started: the agent is of an earlier version (`vm_outdated`), or its host is (`bad_request`). */
 const OUTDATED: ReadonlySet<string> = new Set<ErrorCode>(["vm_outdated", "bad_request"]);
 
 /** The agent finds the user, and the user's home. */
@@ -165,7 +164,7 @@ function boundedTimeout(leftMs: number): number {
   return Math.min(Math.max(1, Math.ceil(leftMs)), EXECUTION_TIMEOUT_MAX_MS);
 }
 
-/** Programs ask it whether they run in a sandbox of E2B's, and in which. */
+/** By these, programs find out whether they run in a sandbox of E2B's, and in which. */
 function sandboxEnvironment({ id }: SandboxCall): Record<string, string> {
   return { E2B_SANDBOX: "true", E2B_SANDBOX_ID: bareId(id) };
 }

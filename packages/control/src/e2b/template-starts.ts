@@ -35,8 +35,7 @@ async function startOf({ db }: Context, own: OwnTemplateRow): Promise<Start | un
 /** Of sandboxes, which keep the template that they were made of. */
 const known = new BoundedMap<string, { readonly start: Start | undefined }>(1_000);
 
-/** That of the template of a sandbox. */
-/** What a client is told of its sandbox says what that was made of, so its first command need not look it up. */
+/** Keeps what the row of a sandbox says of its template, so that the first command in it reads no row. */
 export function noteTemplateOf(
   orgId: string,
   { id, template }: { readonly id: string; readonly template: string },
@@ -48,6 +47,7 @@ function keyOf(orgId: string, id: string): string {
   return `${orgId} ${id}`;
 }
 
+/** That of the template of a sandbox. */
 export async function startOfSandbox(
   context: Context,
   { caller, id }: SandboxCall,

@@ -221,8 +221,7 @@ async function makeOverlay(options: FreezeOptions, overlay: string): Promise<voi
 }
 
 const CLUSTER_BYTES = 64 * 1024;
-/** Of what becomes a layer, in which each touched cluster is kept whole: a file system touches many. With 20 MB changed, a layer was 1.13 times as
- *  large with clusters of 64 KiB. */
+/** Of what becomes a layer. A layer keeps each cluster whole that was written to, and a file system writes a few blocks in many places. */
 const TARGET_CLUSTER_BYTES = 16 * 1024;
 
 /** What a build writes to. */

@@ -75,7 +75,7 @@ unmount_all() {
     sleep 0.1
   done
 }
-# The folder that is built on is as old as it was, where nothing but we has changed what is in it.
+# Our own folder leaves no trace in the root directory's time of modification, unless the step has changed it too.
 leave_place() { rmdir "/mnt$within" && { [ -z "$root_time" ] || touch -d "@$root_time" /mnt; }; }
 end() {
   local blocks inodes full=

@@ -26,7 +26,7 @@ export const WARM_PREFIX = "warm_";
  *  ms, for 0.3 MiB of memory (medians of 12, in turns). */
 const WARM_UP_ROUNDS = 3;
 const WARM_UP_COMMAND = "true";
-/** By which many clients have a sandbox's commands run. */
+/** E2B's clients run each command by one. */
 const LOGIN_SHELL = ["/bin/bash", "-l", "-c", "true"] as const;
 
 export interface WarmClonesOptions {
