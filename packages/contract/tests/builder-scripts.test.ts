@@ -205,7 +205,9 @@ test("what is copied is the same in a new folder, in an empty one, and beside ot
 
 test("the root directory is as old as before, unless a step has changed what is in it", async () => {
   const modified = async () => (await stat(small.root)).mtimeMs;
-  await small.run(stepOf({ workdir: "/made/below" }));
+  // The first command of a template makes /proc, /sys and /dev.
+  for (const step of [{ workdir: "/made/below" }, { run: "true" }] as const)
+    expect((await small.run(stepOf(step))).code).toBe(0);
   await utimes(small.root, 1_000_000, 1_000_000);
   for (const step of [{ workdir: "/made/more" }, { run: "true" }] as const) {
     expect((await small.run(stepOf(step))).code).toBe(0);
