@@ -1,5 +1,6 @@
 """Runs code in kernels for E2B's code interpreter, which calls port 49999 of a sandbox.
 
+    serve.sh        starts the server, and again when it has ended
     server          HTTP: /execute, /contexts, /health
     contexts        the contexts, each with a kernel and the variables of its sandbox
     languages       the kernel of each language
