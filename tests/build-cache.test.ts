@@ -20,6 +20,7 @@ afterAll(async () => {
 });
 
 const TIMEOUT_MS = 600_000;
+const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 const steps = [
   { workdir: "/app" },
   { copy: { from: "needs.txt", to: "/app/needs.txt" } },
@@ -113,4 +114,40 @@ test(
     expect(hits(cleared.build)).toEqual([false, false, false, false, false, false]);
   },
   TIMEOUT_MS,
+);
+
+// Buildah runs for minutes where the CPU is emulated.
+const whole = isFull ? test : undefined;
+whole?.(
+  "a Dockerfile's commands before the files that have changed are skipped, and the image is the same",
+  async () => {
+    const text = [
+      "FROM base",
+      "ENV GREETING=hello",
+      "WORKDIR /app",
+      "COPY needs.txt .",
+      "RUN sleep 2 && cp needs.txt /opt/installed && head -c 3000000 /dev/urandom >/opt/library",
+      "COPY . .",
+      'RUN echo "$GREETING" | cat - /opt/installed src/text >answer',
+      "USER 1000",
+    ].join("\n");
+    const request = { steps: undefined, from: "base", dockerfile: { text }, size: "shared-cpu-2x" };
+    await mkdir(join(folder, "src"), { recursive: true });
+    await writeFile(join(folder, "needs.txt"), "library 1\n");
+    await writeFile(join(folder, "src/text"), "first\n");
+    const first = await buildFolder("docker", request);
+    expect(first.build, first.lines.join("\n")).toMatchObject({ status: "ready", error: null });
+    expect(hits(first.build)).toEqual([false, false, false]);
+    const said = await answerOf("docker");
+    expect(said).toMatch(/^hello\nlibrary 1\nfirst\n3000000\n/);
+
+    await writeFile(join(folder, "src/text"), "second\n");
+    const second = await buildFolder("docker", request);
+    expect(second.build, second.lines.join("\n")).toMatchObject({ status: "ready", error: null });
+    expect(hits(second.build)).toEqual([true, false, false]);
+    expect(await answerOf("docker")).toBe(said.replace("first", "second"));
+    await using sandbox = await platform.client.sandboxes.create({ template: "docker", timeout: "10m" });
+    expect((await sandbox.execute('id -u; pwd; echo "$GREETING"')).stdout).toBe("1000\n/app\nhello\n");
+  },
+  3 * TIMEOUT_MS,
 );

@@ -48,21 +48,6 @@ test("as JSON a plan has all that a step sees and copies", async () => {
   expect(plan.steps[1]?.shown).toContain("serve_forever()");
 });
 
-test("a Dockerfile is planned where it is named", async () => {
-  await using shell = await Shell.open();
-  await write(shell.folder, { "index.html": "", "deploy/Dockerfile": "FROM scratch" });
-  const named = ["--dockerfile", "deploy/Dockerfile", "--target", "last", "--build-arg", "A=1"];
-  const { stdout } = await shell.run("template", "build", "--plan", "--json", ...named);
-  const plan = JSON.parse(stdout.toString()) as PlanJson;
-  expect(plan.on).toBeNull();
-  expect(plan.steps[0]?.shown).toBe("buildah build --file deploy/Dockerfile --target last");
-  const missing = await shell.run("template", "build", "--plan", "--dockerfile", "Dockerfile");
-  expect([missing.code, missing.stderr]).toEqual([
-    1,
-    "error: There is no Dockerfile in the folder. (no_dockerfile)\n",
-  ]);
-});
-
 test("what .dockerignore names is no part of a folder", async () => {
   await using shell = await Shell.open();
   await write(shell.folder, { "package.json": "{}", "index.html": "", ".dockerignore": "package.*\n" });

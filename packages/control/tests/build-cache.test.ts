@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
+import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
 import type { CacheEntryList, ClearedCache } from "@skerry/contract/builds/build-cache";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";
@@ -23,7 +24,10 @@ import { useWorld } from "./support/world.ts";
 const world = useWorld({ buildCacheGib: 20 });
 const { templates } = world.host;
 
-afterEach(() => forgetBuilds(world));
+afterEach(async () => {
+  world.host.files.clear();
+  await forgetBuilds(world);
+});
 
 const cleanUp = (limits: Partial<typeof world.context.limits> = {}) => cleanUpCache(world, limits);
 const cached = () => cachedIn(world);
@@ -137,6 +141,36 @@ test("the digests of a context choose what is skipped, and are compared with wha
   expect(hits(unknown)).toEqual([true, false, false, false]);
   contextDigests.set(".", digest("c"));
   expect((await begin({ context_digests: { ".": digest("c") } })).status).toBe("queued");
+});
+
+test("of a Dockerfile in groups all but the last are kept, which says what the image is", async () => {
+  const content = Buffer.from(JSON.stringify({ OCIv1: { config: { Env: ["A=1"] } } }));
+  world.host.files.set(IMAGE_CONFIG_FILE, { size: content.length, sha256: "", mode: 0o644, content });
+  contextDigests.set("needs.txt", digest("d"));
+  const text = "FROM base\nCOPY needs.txt .\nRUN install\nCOPY src .\nRUN compile\nCOPY more .\n";
+  const build = async (src: string) => {
+    contextDigests.set("src", digest(src)).set("more", digest("e"));
+    const request = { steps: undefined, from: "base", dockerfile: { text }, context: true };
+    const { id } = await newBuild(world, request);
+    await activateBuilder(world);
+    expect(await world.call("PUT", `/v1/builds/${id}/context`, { body: "a tar archive" })).toMatchObject({
+      status: 200,
+    });
+    await activateBuilder(world);
+    return buildNow(world, id);
+  };
+  const first = await build("a");
+  expect(first).toMatchObject({ status: "ready", error: null });
+  expect(first.steps.map(({ name }) => name)).toEqual([
+    "COPY needs.txt . …",
+    "COPY src . …",
+    "COPY more .",
+    "clean up and check the disk",
+  ]);
+  const kept = (await cached()).filter(({ kind }) => kind === "dockerfile");
+  expect(kept.map(({ name }) => name).toSorted()).toEqual(["COPY needs.txt . …", "COPY src . …"]);
+  expect(await build("b")).toMatchObject({ status: "ready", error: null });
+  expect((await cached()).filter(({ kind }) => kind === "dockerfile")).toHaveLength(3);
 });
 
 test("digests of paths that no step reads are refused, and nothing of them is kept", async () => {

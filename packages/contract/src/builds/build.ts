@@ -14,6 +14,7 @@ import {
 } from "../templates/template-name.ts";
 import { Egress, EgressDenial, EgressRequest } from "../vms/egress.ts";
 import { PulledImage } from "../templates/pulled-image.ts";
+import { DOCKERFILE_TEXT_MAX_CHARS } from "./plan/context-bounds.ts";
 import { buildStatuses } from "./build-status.ts";
 import { BuildStep } from "./build-step.ts";
 import { TemplatePush } from "./template-push.ts";
@@ -124,6 +125,14 @@ export const BuildRequest = named(
           ),
           target: Type.Optional(
             Type.String({ minLength: 1, maxLength: 200, description: "The stage to build." }),
+          ),
+          text: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: DOCKERFILE_TEXT_MAX_CHARS,
+              description:
+                "The Dockerfile itself, in place of the context's file. One that begins with `FROM` of the template `from`, and has one stage, is then carried out in groups of instructions, each of which is cached.",
+            }),
           ),
           args: Type.Optional(Env),
         },

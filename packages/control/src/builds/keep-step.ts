@@ -13,7 +13,7 @@ import { noteStepBytes } from "./step-store.ts";
 /** Layers of an image that a build may make of its own: each costs every read of its disk a look. The last one is what the build seals in the end. */
 const DEPTH_MAX = 6;
 /** Of the other kinds the result is next to nothing, or nearly the template itself. */
-const KEPT: ReadonlySet<string> = new Set(["run", "copy"]);
+const KEPT: ReadonlySet<string> = new Set(["run", "copy", "dockerfile"]);
 
 interface Done {
   readonly row: BuildRow & { readonly execution_id: string };
@@ -33,7 +33,8 @@ export async function keepStep(
   const { kind, name, key } = step;
   const isShort = tookMs < context.limits.buildCacheStepMs;
   if (key === null || isShort || context.limits.buildCacheGib === 0 || !KEPT.has(kind)) return false;
-  if (isDeep(row, await stepsOf(db, [row.id]))) return false;
+  const steps = await stepsOf(db, [row.id]);
+  if (isDeep(row, steps) || isWholeImage(step, steps)) return false;
   const vm = { id: row.id, execution_id: row.execution_id };
   const id = newId("template");
   await beginCached(db, { id, org_id: row.org_id, host_id: row.host_id, key, kind, name });
@@ -69,6 +70,11 @@ function isDeep({ target: { on } }: BuildRow, steps: readonly StepRow[]): boolea
   const below = on.kind === "image" ? on.image.layers.length : 1;
   const kept = steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;
   return below + kept + 2 > DEPTH_MAX;
+}
+
+/** Whether it is what a Dockerfile comes to. Its configuration lies beside the disk, in the builder, so the step is carried out. */
+function isWholeImage({ kind, index }: StepRow, steps: readonly StepRow[]): boolean {
+  return kind === "dockerfile" && !steps.some((step) => step.kind === kind && step.index > index);
 }
 
 export function ownBytes({ layers }: DiskImage): number {

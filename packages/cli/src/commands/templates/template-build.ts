@@ -2,10 +2,12 @@
 // `--plan` asks no server.
 
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import type { BuildRequest } from "@skerry/contract/builds/build";
 import type { ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { isId } from "@skerry/contract/ids";
+import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { readGitSource } from "@skerry/contract/builds/plan/git-source";
@@ -116,7 +118,16 @@ async function meant(named: string | undefined, flags: BuildFlags): Promise<Mean
     return { folder: undefined, found: snapshotAlone(flags) };
   const dir = named ?? ".";
   const context = await readContext(dir);
-  return { folder: { dir, context }, found: appOf(context, flags) };
+  return { folder: { dir, context }, found: await withText(appOf(context, flags), dir) };
+}
+
+/** With what the Dockerfile says, where that may come apart into several steps. */
+async function withText(app: DetectedApp, dir: string): Promise<DetectedApp> {
+  const { dockerfile, from } = app.request;
+  if (dockerfile === undefined || from === undefined) return app;
+  const text = await readFile(join(dir, dockerfile.path ?? "Dockerfile"), "utf8");
+  if (text.trim() === "" || Buffer.byteLength(text) > DOCKERFILE_TEXT_MAX_CHARS) return app;
+  return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };
 }
 
 /** What is detected in it shows in the builder: nothing of it is read here. */

@@ -33,6 +33,8 @@ export interface PlanRequest {
   readonly dockerfile?: {
     readonly path?: string;
     readonly target?: string;
+    /** What it says, in place of the file in the context: the way to more than one step. */
+    readonly text?: string;
     readonly args?: Readonly<Record<string, string>>;
   };
   readonly image?: string;

@@ -11,6 +11,9 @@ export const CONTEXT_ENTRIES_MAX = 200_000;
 /** Of one path, in bytes. */
 export const CONTEXT_PATH_MAX_BYTES = 1_000;
 
+/** Of a Dockerfile that a request holds: with the builder's script it has to fit into what an execution's frame takes. */
+export const DOCKERFILE_TEXT_MAX_CHARS = 16 * 1024;
+
 /** Of one value that a Dockerfile's `RUN --mount=type=secret` reads. */
 export const BUILD_SECRET_MAX_BYTES = 64 * 1024;
 

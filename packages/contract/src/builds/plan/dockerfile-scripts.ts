@@ -8,6 +8,8 @@ import { SECRETS_FOLDER } from "./image-scripts.ts";
  * the same digest; then the folder of that layer becomes a link to /mnt. Nothing writes to the disk until the image that was built is kept.
  */
 export const STAND_ON_TEMPLATE = `
+# What an earlier step has left there stands on a disk that is as it was then.
+rm -rf -- /var/lib/containers/storage /run/containers/storage
 store=/var/lib/containers/storage/overlay
 base=
 # The disk is in use for as long as an overlay stands on it.
@@ -34,7 +36,7 @@ fi
 
 // Without `--layers`: what they are kept for is another build, and the storage ends with this one.
 export const BUILD_DOCKERFILE = `
-set -- --pull="$pull" --isolation chroot --format docker --file "$context/$STEP_FILE" --tag localhost/skerry-build
+set -- --pull="$pull" --isolation chroot --format docker --file "$file" --tag localhost/skerry-build
 [ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
 at=0
 while [ "$at" -lt "$STEP_ARGS" ]; do
@@ -49,7 +51,7 @@ begin_phase
 buildah bud "$@" "$context"
 code=$?
 end_phase "build the Dockerfile"
-rm -rf ${SECRETS_FOLDER}
+[ -z "$STEP_IS_LAST" ] || rm -rf ${SECRETS_FOLDER}
 image=localhost/skerry-build
 `;
 

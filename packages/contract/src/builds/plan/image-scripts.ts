@@ -51,7 +51,12 @@ refuse_pull() {
 // What a Dockerfile runs must not find the credentials of registries. So the images that it names are pulled first, and then they are gone; an image
 // whose name its own steps make up is asked for without them.
 export const PULL_BASES = `
-[ -f "$context/$STEP_FILE" ] || refuse "there is no $STEP_FILE in the context"
+file=$context/$STEP_FILE
+if [ -n "$STEP_TEXT" ]; then
+  file=$registries/Dockerfile
+  printf "%s" "$STEP_TEXT" >"$file" || end 1
+fi
+[ -f "$file" ] || refuse "there is no $STEP_FILE in the context"
 pull=true
 if [ -f ${REGISTRY_AUTH_FILE} ]; then
   pull=false
@@ -73,7 +78,7 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
     [ -n "\${stages["\${image,,}"]-}" ] || images+=("$image")
   }
   # Not by a process substitution: a guest has no /dev/fd.
-  tr -d '\\r' <"$context/$STEP_FILE" >"$registries/lines" || end 1
+  tr -d '\\r' <"$file" >"$registries/lines" || end 1
   while read -r word first rest || [ -n "$word" ]; do
     case \${word^^} in
       ARG)

@@ -4,6 +4,7 @@ import { SkerryError } from "../../errors.ts";
 import type { BuildPlan, PlannedConfig, PlannedStep, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
 import { readGitSource } from "./git-source.ts";
+import { dockerfileGroups } from "./dockerfile-groups.ts";
 import { checkReference } from "./image-reference.ts";
 import { buildStep, ownFault, sealStep } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
@@ -103,33 +104,45 @@ function withOwn(config: PlannedConfig, request: PlanRequest): PlannedConfig {
   };
 }
 
-/** With `from`, which is what `FROM` of that name in it means, it is built on that template's disk, and what was there is gone afterwards. */
+/**
+ * With `from`, which is what `FROM` of that name in it means, it is built on that template's disk, and what was there is gone afterwards. Its text, where the
+ * request has that, may come apart into several steps.
+ */
 function planDockerfile(
-  { path = "Dockerfile", target = "", args = {} }: NonNullable<PlanRequest["dockerfile"]>,
+  { path = "Dockerfile", target = "", text, args = {} }: NonNullable<PlanRequest["dockerfile"]>,
   from: string | undefined,
   inherited: PlannedConfig,
 ): BuildPlan {
   const file = contextPath(path, "`dockerfile.path`");
   if (target !== "" && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/.test(target))
     throw ownFault("dockerfile.target", "is no name of a stage");
-  const step = buildStep({
-    kind: "dockerfile",
-    shown: `buildah build --file ${file}${target === "" ? "" : ` --target ${target}`}`,
-    script: DOCKERFILE_SCRIPT,
-    variables: {
-      ...{ FILE: file, TARGET: target, FROM: from ?? "" },
-      ...{ USER: inherited.user ?? "", WORKDIR: inherited.workdir ?? "/" },
-    },
-    lists: {
-      ARG: Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`),
-      ENV: Object.entries(inherited.env).map(([name, value]) => `${name}=${value}`),
-    },
-    sees: inherited,
-    inputs: ["."],
-  });
+  const shown = `buildah build --file ${file}${target === "" ? "" : ` --target ${target}`}`;
+  const groups = (text !== undefined && from !== undefined && dockerfileGroups(text, from)) || [
+    { text: text ?? "", shown, inputs: ["."] },
+  ];
+  const lists = {
+    ARG: Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`),
+    ENV: Object.entries(inherited.env).map(([name, value]) => `${name}=${value}`),
+  };
+  const steps = groups.map((group, index) =>
+    buildStep({
+      kind: "dockerfile",
+      shown: group.shown,
+      script: DOCKERFILE_SCRIPT,
+      variables: {
+        ...{ FILE: file, TEXT: group.text, TARGET: target, FROM: from ?? "" },
+        ...{ USER: inherited.user ?? "", WORKDIR: inherited.workdir ?? "/" },
+        // Secrets are for all of them.
+        IS_LAST: index === groups.length - 1 ? "1" : "",
+      },
+      lists,
+      sees: inherited,
+      inputs: group.inputs,
+    }),
+  );
   return {
     on: from === undefined ? null : { template: from },
-    steps: [step, sealStep()],
+    steps: [...steps, sealStep()],
     config: EMPTY,
   };
 }

@@ -1,0 +1,51 @@
+// Folders whose Dockerfile is built: as a whole, or in groups.
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { Shell } from "./support/shell.ts";
+
+async function planOf(shell: Shell, ...flags: readonly string[]) {
+  const { stdout } = await shell.run("template", "build", "--plan", "--json", ...flags);
+  return JSON.parse(stdout.toString()) as {
+    readonly on: unknown;
+    readonly steps: readonly { readonly shown: string }[];
+  };
+}
+
+async function write(shell: Shell, name: string, text: string): Promise<void> {
+  const file = join(shell.folder, name);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+}
+
+test("a Dockerfile is planned where it is named", async () => {
+  await using shell = await Shell.open();
+  await write(shell, "index.html", "");
+  await write(shell, "deploy/Dockerfile", "FROM scratch");
+  const named = ["--dockerfile", "deploy/Dockerfile", "--target", "last", "--build-arg", "A=1"];
+  const plan = await planOf(shell, ...named);
+  expect(plan.on).toBeNull();
+  expect(plan.steps[0]?.shown).toBe("buildah build --file deploy/Dockerfile --target last");
+  const missing = await shell.run("template", "build", "--plan", "--dockerfile", "Dockerfile");
+  expect([missing.code, missing.stderr]).toEqual([
+    1,
+    "error: There is no Dockerfile in the folder. (no_dockerfile)\n",
+  ]);
+});
+
+test("one that begins on a template is planned in groups", async () => {
+  await using shell = await Shell.open();
+  const shown = async (...flags: string[]) => (await planOf(shell, ...flags)).steps.map((step) => step.shown);
+  await write(shell, "Dockerfile", "FROM web\nCOPY needs.txt .\nRUN install\nCOPY . .\nRUN compile\n");
+  const seal = "clean up and check the disk";
+  expect(await shown("--from", "web")).toEqual([
+    "COPY needs.txt .\nRUN install\n",
+    "COPY . .\nRUN compile\n",
+    seal,
+  ]);
+  const whole = ["buildah build --file Dockerfile", seal];
+  expect(await shown()).toEqual(whole);
+  await write(shell, "Dockerfile", "FROM web\n# Longer than a request has it.\n".padEnd(20_000, "#"));
+  expect(await shown("--from", "web")).toEqual(whole);
+});

@@ -1,0 +1,144 @@
+// A Dockerfile that begins on a template, in groups of instructions that are carried out, and cached, one after the other: each is a Dockerfile of its
+// own, which begins on the disk that the one before has left. What changes no file (ENV, USER, CMD …) stands in every later one again, in its order, so
+// that its commands, and the image in the end, see the same. A file that changes costs the groups from its COPY on.
+
+import { contextPath } from "./context-path.ts";
+
+export interface DockerfileGroup {
+  readonly text: string;
+  /** The instructions that are its own. */
+  readonly shown: string;
+  /** Paths of the context that it reads. */
+  readonly inputs: readonly string[];
+}
+
+interface Instruction {
+  /** In capitals. */
+  readonly word: string;
+  readonly rest: string;
+  /** With the lines that it goes on in. */
+  readonly text: string;
+}
+
+/** Carried out again they leave what they left. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  ...["ARG", "CMD", "ENTRYPOINT", "ENV", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER"],
+  ...["SHELL", "STOPSIGNAL", "USER", "WORKDIR"],
+]);
+
+const COPIES: ReadonlySet<string> = new Set(["ADD", "COPY"]);
+
+/**
+ * Undefined where it is carried out as a whole: it does not begin on the template `from`, has several stages, takes files from elsewhere, or has one
+ * group alone.
+ */
+export function dockerfileGroups(text: string, from: string): readonly DockerfileGroup[] | undefined {
+  const instructions = instructionsOf(text);
+  const begin = instructions?.findIndex(({ word }) => word === "FROM") ?? -1;
+  if (instructions === undefined || !isOn(instructions.slice(0, begin + 1), from)) return undefined;
+  const own = instructions.slice(begin + 1);
+  const inputs = own.map(inputsOf);
+  if (inputs.some((each) => each === undefined)) return undefined;
+  const bounds = boundsOf(own);
+  if (bounds.length < 2) return undefined;
+  return bounds.map((start, index) => {
+    const end = bounds[index + 1] ?? own.length;
+    const settings = settingsOf(own.slice(0, start));
+    const group = own.slice(start, end);
+    return {
+      text: textOf([...instructions.slice(0, begin + 1), ...settings, ...group]),
+      shown: textOf(group),
+      inputs: [...new Set(inputs.slice(start, end).flatMap((each) => each ?? []))],
+    };
+  });
+}
+
+/** Where groups begin: at what copies, behind a command. */
+function boundsOf(instructions: readonly Instruction[]): readonly number[] {
+  const bounds = [0];
+  let hasRun = false;
+  for (const [index, { word }] of instructions.entries()) {
+    if (COPIES.has(word) && hasRun) {
+      bounds.push(index);
+      hasRun = false;
+    }
+    hasRun ||= word === "RUN";
+  }
+  return bounds;
+}
+
+/** Without folders that a later WORKDIR has left: a command may have removed them since. */
+function settingsOf(instructions: readonly Instruction[]): readonly Instruction[] {
+  const settings = instructions.filter(({ word }) => SETTINGS.has(word));
+  const last = settings.findLastIndex(({ word, rest }) => word === "WORKDIR" && rest.startsWith("/"));
+  return settings.filter(({ word }, index) => word !== "WORKDIR" || index >= last);
+}
+
+function textOf(instructions: readonly Instruction[]): string {
+  return instructions.map(({ text }) => `${text}\n`).join("");
+}
+
+/** Whether these are ARGs, and a FROM of this name. */
+function isOn(head: readonly Instruction[], from: string): boolean {
+  const last = head.at(-1);
+  const [image, as] = (last?.rest ?? "").split(/\s+/);
+  return (
+    last?.word === "FROM" &&
+    image === from &&
+    (as === undefined || as.toUpperCase() === "AS") &&
+    head.slice(0, -1).every(({ word }) => word === "ARG")
+  );
+}
+
+/** Undefined where the instruction cannot be in a group: what it does shows only with the others, or is not known by the context. */
+function inputsOf({ word, rest }: Instruction): readonly string[] | undefined {
+  if (SETTINGS.has(word)) return [];
+  if (/(^|\s)--from=|<</.test(rest)) return undefined;
+  if (word === "RUN") return runInputs(rest);
+  return COPIES.has(word) ? copyInputs(rest) : undefined;
+}
+
+/** A mount reads the context unless it says that it is of another kind. */
+function runInputs(rest: string): readonly string[] | undefined {
+  const mounts = rest.match(/(?<=^|\s)--mount=\S*/g) ?? [];
+  if (mounts.some((mount) => /[=,]from=/.test(mount))) return undefined;
+  return mounts.every((mount) => /[=,]type=(cache|secret|tmpfs)(,|$)/.test(mount)) ? [] : ["."];
+}
+
+/** All of the context where the paths are not simply named. */
+function copyInputs(rest: string): readonly string[] | undefined {
+  if (/:\/\/|git@/.test(rest)) return undefined;
+  const words = rest.split(/\s+/).filter((word) => !word.startsWith("--"));
+  const sources = words.slice(0, -1);
+  if (sources.length === 0 || /["'\\$*?[\]]/.test(rest)) return ["."];
+  const named = sources.map((source) => source.replace(/^\/+/, ""));
+  try {
+    return named.map((source) => contextPath(source === "" ? "." : source, "COPY"));
+  } catch {
+    return ["."];
+  }
+}
+
+/** Undefined where another character than a backslash goes on with the next line. */
+function instructionsOf(text: string): readonly Instruction[] | undefined {
+  const found: Instruction[] = [];
+  let lines: string[] = [];
+  for (const line of text.split(/\r?\n/)) {
+    if (/^\s*#/.test(line)) {
+      if (/^\s*#\s*escape\s*=/i.test(line)) return undefined;
+      continue;
+    }
+    if (line.trim() === "") continue;
+    lines.push(line);
+    if (/\\\s*$/.test(line)) continue;
+    found.push(instructionOf(lines));
+    lines = [];
+  }
+  return lines.length === 0 ? found : [...found, instructionOf(lines)];
+}
+
+function instructionOf(lines: readonly string[]): Instruction {
+  const whole = lines.map((line) => line.replace(/\\\s*$/, " ")).join("");
+  const [, word = "", rest = ""] = /^\s*(\S+)\s*(.*)$/s.exec(whole) ?? [];
+  return { word: word.toUpperCase(), rest: rest.trim(), text: lines.join("\n").trim() };
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { dockerfileGroups } from "../src/builds/plan/dockerfile-groups.ts";
+import { planBuild } from "../src/builds/plan/plan-build.ts";
+
+const APP = `# What the app is.
+ARG VERSION=1
+FROM node AS app
+ENV NODE_ENV=production \\
+    # A comment between the lines of one instruction.
+    PORT=8080
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+user node
+COPY --chown=node:node . .
+RUN --mount=type=secret,id=token \\
+    npm run build
+CMD ["node", "server.js"]
+`;
+
+const inputsOf = (lines: string, from = "base") =>
+  dockerfileGroups(`FROM ${from}\nRUN first\n${lines}\n`, "base")?.map(({ inputs }) => inputs);
+
+test("a group ends before what copies behind a command, and later ones begin with what was set", () => {
+  expect(dockerfileGroups(APP, "node")).toEqual([
+    {
+      text: `ARG VERSION=1\nFROM node AS app\nENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nCOPY package.json package-lock.json ./\nRUN npm ci\nuser node\n`,
+      shown: `ENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nCOPY package.json package-lock.json ./\nRUN npm ci\nuser node\n`,
+      inputs: ["package.json", "package-lock.json"],
+    },
+    {
+      text: `ARG VERSION=1\nFROM node AS app\nENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nuser node\nCOPY --chown=node:node . .\nRUN --mount=type=secret,id=token \\\n    npm run build\nCMD ["node", "server.js"]\n`,
+      shown: `COPY --chown=node:node . .\nRUN --mount=type=secret,id=token \\\n    npm run build\nCMD ["node", "server.js"]\n`,
+      inputs: ["."],
+    },
+  ]);
+});
+
+test("what names its files simply depends on these, and all else on the whole context", () => {
+  expect(inputsOf("COPY src/ /lib/x ./a//b /app/")).toEqual([[], ["src", "lib/x", "a/b"]]);
+  expect(inputsOf("ADD / /app")).toEqual([[], ["."]]);
+  for (const each of ["COPY *.js /app/", "COPY $SOURCE /app", 'COPY ["a", "b"]', "COPY ../up /app"])
+    expect(inputsOf(each)).toEqual([[], ["."]]);
+  expect(inputsOf("COPY a /a\nRUN --mount=target=/src make\nCOPY b /b")).toEqual([[], ["a", "."], ["b"]]);
+  expect(inputsOf("COPY a /a\nRUN --mount=type=cache,target=/c make")).toEqual([[], ["a"]]);
+});
+
+test("a folder that was left is not made again", () => {
+  const [, second] =
+    dockerfileGroups("FROM base\nWORKDIR /a\nRUN x\nWORKDIR /b\nWORKDIR c\nRUN y\nCOPY z .\n", "base") ?? [];
+  expect(second?.text).toBe("FROM base\nWORKDIR /b\nWORKDIR c\nCOPY z .\n");
+});
+
+test.each([
+  ["another beginning", "FROM debian:12\nRUN a\nCOPY b .\n"],
+  ["several stages", "FROM base\nRUN a\nFROM base\nCOPY b .\n"],
+  ["files of another image", "FROM base\nRUN a\nCOPY --from=busybox /bin/sh /sh\n"],
+  ["files of another image in a command", "FROM base\nRUN --mount=from=busybox,target=/x a\nCOPY b .\n"],
+  ["an address", "FROM base\nRUN a\nADD https://example.com/x /x\n"],
+  ["a document", "FROM base\nRUN <<END\na\nEND\nCOPY b .\n"],
+  ["another escape", "# escape=`\nFROM base\nRUN a\nCOPY b .\n"],
+  ["a volume", "FROM base\nVOLUME /data\nRUN a\nCOPY b .\n"],
+  ["a platform", "FROM --platform=linux/amd64 base\nRUN a\nCOPY b .\n"],
+  ["one group", "FROM base\nCOPY a .\nRUN b\n"],
+  ["nothing", ""],
+])("a Dockerfile with %s stays whole", (_what, text) => {
+  expect(dockerfileGroups(text, "base")).toBeUndefined();
+});
+
+test("each group is a step, and the last one takes the secrets away", () => {
+  const request = { from: "node", dockerfile: { text: APP, args: { VERSION: "2" } } };
+  const { on, steps } = planBuild(request, { env: { A: "b" }, user: "node", workdir: "/srv" });
+  expect(on).toEqual({ template: "node" });
+  expect(steps.map(({ kind, inputs }) => [kind, inputs])).toEqual([
+    ["dockerfile", ["package.json", "package-lock.json"]],
+    ["dockerfile", ["."]],
+    ["seal", []],
+  ]);
+  const [first, last] = steps;
+  expect([first?.env["STEP_IS_LAST"], last?.env["STEP_IS_LAST"]]).toEqual(["", "1"]);
+  for (const step of [first, last])
+    expect(step?.env).toMatchObject({
+      STEP_FROM: "node",
+      STEP_USER: "node",
+      STEP_WORKDIR: "/srv",
+      STEP_ARG_0: "VERSION=2",
+      STEP_ENV_0: "A=b",
+    });
+});
+
+test("without a template, and without a text, it is one step", () => {
+  const kinds = (request: Parameters<typeof planBuild>[0]) =>
+    planBuild(request).steps.map(({ kind, inputs }) => [kind, inputs]);
+  const whole = [
+    ["dockerfile", ["."]],
+    ["seal", []],
+  ];
+  expect(kinds({ dockerfile: { text: APP } })).toEqual(whole);
+  expect(kinds({ from: "node", dockerfile: {} })).toEqual(whole);
+});
