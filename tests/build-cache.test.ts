@@ -123,7 +123,7 @@ whole?.(
   async () => {
     const text = [
       "FROM base",
-      "ENV GREETING=hello",
+      "ENV GREETING=hello PRICE='$5'",
       "WORKDIR /app",
       "COPY needs.txt .",
       "RUN sleep 2 && cp needs.txt /opt/installed && head -c 3000000 /dev/urandom >/opt/library",
@@ -147,7 +147,8 @@ whole?.(
     expect(hits(second.build)).toEqual([true, false, false]);
     expect(await answerOf("docker")).toBe(said.replace("first", "second"));
     await using sandbox = await platform.client.sandboxes.create({ template: "docker", timeout: "10m" });
-    expect((await sandbox.execute('id -u; pwd; echo "$GREETING"')).stdout).toBe("1000\n/app\nhello\n");
+    const holds = await sandbox.execute('id -u; pwd; echo "$GREETING $PRICE"; ls -A / | grep skerry');
+    expect(holds.stdout).toBe("1000\n/app\nhello $5\n");
   },
   3 * TIMEOUT_MS,
 );

@@ -3,10 +3,12 @@
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { packTree } from "../packages/cli/src/commands/copy/tar-writer.ts";
+import { contextDigests } from "../packages/cli/src/commands/templates/context-digests.ts";
 import type { Build, BuildRequest } from "../packages/sdk/src/skerry.ts";
 import { archive, dockerArchive, ociArchive } from "./support/image-archive.ts";
 import { busyboxImage } from "./support/test-image.ts";
@@ -122,21 +124,34 @@ test(
 );
 
 inFull(
-  "a Dockerfile stands on an image of a registry that asks for a token, and its commands find no credentials",
+  "a Dockerfile stands on an image of a registry that asks for a token, its commands find no credentials, and it is pulled once",
   async () => {
     await platform.client.registries.set(HOSTILE, { username: "builder", password: PASSWORD });
-    await writeFile(
-      join(folder, "Dockerfile"),
-      `ARG REPOSITORY=good
+    const text = `ARG REPOSITORY=good
 FROM ${HOSTILE}/\${REPOSITORY}:1
-RUN cat /made >/again; cat /proc/*/root/run/skerry-registries/auth.json >>/again 2>/dev/null || true
-`,
-    );
-    const context = execFileSync("tar", ["-C", folder, "-c", "Dockerfile"]);
-    const [built, log] = await build({ name: "token", dockerfile: {} }, new Uint8Array(context));
-    expect(built, log).toMatchObject({ status: "ready" });
-    await using sandbox = await platform.client.sandboxes.create({ template: "token", timeout: "10m" });
-    expect((await sandbox.execute("cat /again")).stdout).toBe("pulled\n");
+ENV PRICE='$5'
+RUN cat /made >/again; cat /proc/*/root/run/skerry-registries/auth.json >>/again 2>/dev/null || true; sleep 2
+COPY note .
+RUN echo "$GREETING, $PRICE" >>/again
+`;
+    const own = join(folder, "context");
+    await mkdir(own);
+    for (const [note, hits] of [
+      ["one", [false, false, false]],
+      ["two", [true, false, false]],
+    ] as const) {
+      await writeFile(join(own, "note"), note);
+      const context = new Uint8Array(execFileSync("tar", ["-C", own, "-c", "note"]));
+      const context_digests = await contextDigests(["note"], (await packTree(own, "")).items);
+      const [built, log] = await build({ name: "token", dockerfile: { text }, context_digests }, context);
+      expect(built, log).toMatchObject({ status: "ready" });
+      expect(built.steps.map(({ cache_hit }) => cache_hit)).toEqual(hits);
+      await using sandbox = await platform.client.sandboxes.create({ template: "token", timeout: "10m" });
+      const said = await sandbox.execute(
+        'cat /again note; pwd; echo "$GREETING, $PRICE"; ls -A / | grep skerry',
+      );
+      expect(said.stdout).toBe(`pulled\nfrom the image, $5\n${note}/srv\nfrom the image, $5\n`);
+    }
   },
   TIMEOUT_MS,
 );

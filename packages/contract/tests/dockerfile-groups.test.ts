@@ -18,18 +18,18 @@ RUN --mount=type=secret,id=token \\
 CMD ["node", "server.js"]
 `;
 
-const inputsOf = (lines: string, from = "base") =>
-  dockerfileGroups(`FROM ${from}\nRUN first\n${lines}\n`, "base")?.map(({ inputs }) => inputs);
+const inputsOf = (lines: string) =>
+  dockerfileGroups(`FROM base\nRUN first\n${lines}\n`)?.map(({ inputs }) => inputs);
 
-test("a group ends before what copies behind a command, and later ones begin with what was set", () => {
-  expect(dockerfileGroups(APP, "node")).toEqual([
+test("a group ends before what copies behind a command, and later ones begin on what it has left", () => {
+  expect(dockerfileGroups(APP)).toEqual([
     {
       text: `ARG VERSION=1\nFROM node AS app\nENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nCOPY package.json package-lock.json ./\nRUN npm ci\nuser node\n`,
       shown: `ENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nCOPY package.json package-lock.json ./\nRUN npm ci\nuser node\n`,
       inputs: ["package.json", "package-lock.json"],
     },
     {
-      text: `ARG VERSION=1\nFROM node AS app\nENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nuser node\nCOPY --chown=node:node . .\nRUN --mount=type=secret,id=token \\\n    npm run build\nCMD ["node", "server.js"]\n`,
+      text: `ARG VERSION=1\nFROM skerry-before AS app\nCOPY --chown=node:node . .\nRUN --mount=type=secret,id=token \\\n    npm run build\nCMD ["node", "server.js"]\n`,
       shown: `COPY --chown=node:node . .\nRUN --mount=type=secret,id=token \\\n    npm run build\nCMD ["node", "server.js"]\n`,
       inputs: ["."],
     },
@@ -45,14 +45,13 @@ test("what names its files simply depends on these, and all else on the whole co
   expect(inputsOf("COPY a /a\nRUN --mount=type=cache,target=/c make")).toEqual([[], ["a"]]);
 });
 
-test("a folder that was left is not made again", () => {
-  const [, second] =
-    dockerfileGroups("FROM base\nWORKDIR /a\nRUN x\nWORKDIR /b\nWORKDIR c\nRUN y\nCOPY z .\n", "base") ?? [];
-  expect(second?.text).toBe("FROM base\nWORKDIR /b\nWORKDIR c\nCOPY z .\n");
+test("what holds for later commands, and is not on the disk, is said again", () => {
+  const settings = 'ARG A=1\nSHELL ["/bin/sh", "-ec"]\nENV B=$A\nLABEL c=d\n';
+  const [, second] = dockerfileGroups(`FROM debian:$TAG\n${settings}RUN x\nCOPY z .\nCMD z\n`) ?? [];
+  expect(second?.text).toBe(`FROM skerry-before\n${settings.replace("ENV B=$A\n", "")}COPY z .\nCMD z\n`);
 });
 
 test.each([
-  ["another beginning", "FROM debian:12\nRUN a\nCOPY b .\n"],
   ["several stages", "FROM base\nRUN a\nFROM base\nCOPY b .\n"],
   ["files of another image", "FROM base\nRUN a\nCOPY --from=busybox /bin/sh /sh\n"],
   ["files of another image in a command", "FROM base\nRUN --mount=from=busybox,target=/x a\nCOPY b .\n"],
@@ -64,7 +63,7 @@ test.each([
   ["one group", "FROM base\nCOPY a .\nRUN b\n"],
   ["nothing", ""],
 ])("a Dockerfile with %s stays whole", (_what, text) => {
-  expect(dockerfileGroups(text, "base")).toBeUndefined();
+  expect(dockerfileGroups(text)).toBeUndefined();
 });
 
 test("each group is a step, and the last one takes the secrets away", () => {
@@ -78,23 +77,20 @@ test("each group is a step, and the last one takes the secrets away", () => {
   ]);
   const [first, last] = steps;
   expect([first?.env["STEP_IS_LAST"], last?.env["STEP_IS_LAST"]]).toEqual(["", "1"]);
-  for (const step of [first, last])
-    expect(step?.env).toMatchObject({
-      STEP_FROM: "node",
-      STEP_USER: "node",
-      STEP_WORKDIR: "/srv",
-      STEP_ARG_0: "VERSION=2",
-      STEP_ENV_0: "A=b",
-    });
+  const args = { STEP_ARGS: "1", STEP_ARG_0: "VERSION=2" };
+  const begin = { STEP_USER: "node", STEP_WORKDIR: "/srv", STEP_ENVS: "1", STEP_ENV_0: "A=b" };
+  expect(first?.env).toMatchObject({ ...args, ...begin, STEP_FROM: "node" });
+  const left = { STEP_USER: "", STEP_WORKDIR: "/", STEP_ENVS: "0" };
+  expect(last?.env).toMatchObject({ ...args, ...left, STEP_FROM: "skerry-before" });
 });
 
-test("without a template, and without a text, it is one step", () => {
+test("without its text it is one step", () => {
   const kinds = (request: Parameters<typeof planBuild>[0]) =>
     planBuild(request).steps.map(({ kind, inputs }) => [kind, inputs]);
   const whole = [
     ["dockerfile", ["."]],
     ["seal", []],
   ];
-  expect(kinds({ dockerfile: { text: APP } })).toEqual(whole);
+  expect(kinds({ dockerfile: { text: "FROM base\nRUN a\n" } })).toEqual(whole);
   expect(kinds({ from: "node", dockerfile: {} })).toEqual(whole);
 });

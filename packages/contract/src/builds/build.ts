@@ -131,7 +131,7 @@ export const BuildRequest = named(
               minLength: 1,
               maxLength: DOCKERFILE_TEXT_MAX_CHARS,
               description:
-                "The Dockerfile itself, in place of the context's file. One that begins with `FROM` of the template `from`, and has one stage, is then carried out in groups of instructions, each of which is cached.",
+                "The Dockerfile itself, in place of the context's file. One with a single stage is then carried out in groups of instructions, each of which is cached.",
             }),
           ),
           args: Type.Optional(Env),

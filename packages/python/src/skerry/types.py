@@ -966,8 +966,8 @@ class BuildRequestDockerfile(TypedDict, total=False):
     path: str
     #: The stage to build.
     target: str
-    #: The Dockerfile itself, in place of the context's file. One that begins with `FROM` of the template `from`, and
-    #: has one stage, is then carried out in groups of instructions, each of which is cached.
+    #: The Dockerfile itself, in place of the context's file. One with a single stage is then carried out in groups of
+    #: instructions, each of which is cached.
     text: str
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     args: Dict[str, str]

@@ -123,8 +123,8 @@ async function meant(named: string | undefined, flags: BuildFlags): Promise<Mean
 
 /** With what the Dockerfile says, where that may come apart into several steps. */
 async function withText(app: DetectedApp, dir: string): Promise<DetectedApp> {
-  const { dockerfile, from } = app.request;
-  if (dockerfile === undefined || from === undefined) return app;
+  const { dockerfile } = app.request;
+  if (dockerfile === undefined) return app;
   const text = await readFile(join(dir, dockerfile.path ?? "Dockerfile"), "utf8");
   if (text.trim() === "" || Buffer.byteLength(text) > DOCKERFILE_TEXT_MAX_CHARS) return app;
   return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };

@@ -1,6 +1,6 @@
-// A Dockerfile that begins on a template, in groups of instructions that are carried out, and cached, one after the other: each is a Dockerfile of its
-// own, which begins on the disk that the one before has left. What changes no file (ENV, USER, CMD …) stands in every later one again, in its order, so
-// that its commands, and the image in the end, see the same. A file that changes costs the groups from its COPY on.
+// A Dockerfile in groups of instructions that are carried out, and cached, one after the other: each is a Dockerfile of its own, which begins on the disk
+// that the one before has left, with environment, user and folder as they were then. What else holds for later commands or for the image (ARG, SHELL, CMD …)
+// stands in every later one again. A file that changes costs the groups from its COPY on.
 
 import { contextPath } from "./context-path.ts";
 
@@ -20,33 +20,43 @@ interface Instruction {
   readonly text: string;
 }
 
-/** Carried out again they leave what they left. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  ...["ARG", "CMD", "ENTRYPOINT", "ENV", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER"],
-  ...["SHELL", "STOPSIGNAL", "USER", "WORKDIR"],
+/** What a later group begins on, as its FROM says. */
+export const GROUP_BEFORE = "skerry-before";
+
+/** They come with the disk. */
+const LEFT_BEHIND: ReadonlySet<string> = new Set(["ENV", "USER", "WORKDIR"]);
+
+const REPEATED: ReadonlySet<string> = new Set([
+  ...["ARG", "CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER", "SHELL", "STOPSIGNAL"],
 ]);
 
 const COPIES: ReadonlySet<string> = new Set(["ADD", "COPY"]);
 
-/**
- * Undefined where it is carried out as a whole: it does not begin on the template `from`, has several stages, takes files from elsewhere, or has one
- * group alone.
- */
-export function dockerfileGroups(text: string, from: string): readonly DockerfileGroup[] | undefined {
+/** Undefined where it is carried out as a whole: it has several stages, takes files from elsewhere, or has one group alone. */
+export function dockerfileGroups(text: string): readonly DockerfileGroup[] | undefined {
   const instructions = instructionsOf(text);
   const begin = instructions?.findIndex(({ word }) => word === "FROM") ?? -1;
-  if (instructions === undefined || !isOn(instructions.slice(0, begin + 1), from)) return undefined;
+  const from = instructions?.[begin];
+  if (instructions === undefined || from === undefined) return undefined;
+  const args = instructions.slice(0, begin);
+  const [, as] = /^[^\s-]\S*(\s+AS\s+\S+)?$/i.exec(from.rest) ?? [undefined, null];
   const own = instructions.slice(begin + 1);
   const inputs = own.map(inputsOf);
-  if (inputs.some((each) => each === undefined)) return undefined;
   const bounds = boundsOf(own);
-  if (bounds.length < 2) return undefined;
+  if (
+    as === null ||
+    args.some(({ word }) => word !== "ARG") ||
+    inputs.includes(undefined) ||
+    bounds.length < 2
+  )
+    return undefined;
   return bounds.map((start, index) => {
     const end = bounds[index + 1] ?? own.length;
-    const settings = settingsOf(own.slice(0, start));
     const group = own.slice(start, end);
+    const repeated = own.slice(0, start).filter(({ word }) => REPEATED.has(word));
+    const first = index === 0 ? from.text : `FROM ${GROUP_BEFORE}${as ?? ""}`;
     return {
-      text: textOf([...instructions.slice(0, begin + 1), ...settings, ...group]),
+      text: `${textOf(args)}${first}\n${textOf([...repeated, ...group])}`,
       shown: textOf(group),
       inputs: [...new Set(inputs.slice(start, end).flatMap((each) => each ?? []))],
     };
@@ -67,32 +77,13 @@ function boundsOf(instructions: readonly Instruction[]): readonly number[] {
   return bounds;
 }
 
-/** Without folders that a later WORKDIR has left: a command may have removed them since. */
-function settingsOf(instructions: readonly Instruction[]): readonly Instruction[] {
-  const settings = instructions.filter(({ word }) => SETTINGS.has(word));
-  const last = settings.findLastIndex(({ word, rest }) => word === "WORKDIR" && rest.startsWith("/"));
-  return settings.filter(({ word }, index) => word !== "WORKDIR" || index >= last);
-}
-
 function textOf(instructions: readonly Instruction[]): string {
   return instructions.map(({ text }) => `${text}\n`).join("");
 }
 
-/** Whether these are ARGs, and a FROM of this name. */
-function isOn(head: readonly Instruction[], from: string): boolean {
-  const last = head.at(-1);
-  const [image, as] = (last?.rest ?? "").split(/\s+/);
-  return (
-    last?.word === "FROM" &&
-    image === from &&
-    (as === undefined || as.toUpperCase() === "AS") &&
-    head.slice(0, -1).every(({ word }) => word === "ARG")
-  );
-}
-
 /** Undefined where the instruction cannot be in a group: what it does shows only with the others, or is not known by the context. */
 function inputsOf({ word, rest }: Instruction): readonly string[] | undefined {
-  if (SETTINGS.has(word)) return [];
+  if (REPEATED.has(word) || LEFT_BEHIND.has(word)) return [];
   if (/(^|\s)--from=|<</.test(rest)) return undefined;
   if (word === "RUN") return runInputs(rest);
   return COPIES.has(word) ? copyInputs(rest) : undefined;

@@ -1,13 +1,16 @@
 // The parts of the builder's scripts that build a Dockerfile. The template that FROM means is not copied into the storage of buildah: its disk, mounted
 // at /mnt, is a layer there, below what the Dockerfile writes. Afterwards that is all that is copied to the disk.
 
+import { GROUP_BEFORE } from "./dockerfile-groups.ts";
 import { SECRETS_FOLDER } from "./image-scripts.ts";
+import { quoted } from "./shell-words.ts";
 
 /**
  * The template whose disk this is, as an image of its name. What the image is made of is a file with a random name, so that no other image has a layer of
  * the same digest; then the folder of that layer becomes a link to /mnt. Nothing writes to the disk until the image that was built is kept.
  */
 export const STAND_ON_TEMPLATE = `
+left_behind=.skerry-image
 # What an earlier step has left there stands on a disk that is as it was then.
 rm -rf -- /var/lib/containers/storage /run/containers/storage
 store=/var/lib/containers/storage/overlay
@@ -18,15 +21,27 @@ if [ -n "$STEP_FROM" ]; then
   begin_phase
   mark=.skerry-$(cat /proc/sys/kernel/random/uuid)
   container=$(buildah from scratch) && tree=$(buildah mount "$container") && : >"$tree/$mark" || end 1
-  set -- --workingdir "$STEP_WORKDIR"
-  [ -z "$STEP_USER" ] || set -- "$@" --user "$STEP_USER"
+  user=$STEP_USER
+  folder=$STEP_WORKDIR
+  env=()
   at=0
   while [ "$at" -lt "$STEP_ENVS" ]; do
     one=STEP_ENV_$at
-    set -- "$@" --env "\${!one}"
+    env+=("\${!one}")
     at=$((at + 1))
   done
-  buildah config "$@" "$container" && buildah commit --quiet --rm "$container" "localhost/$STEP_FROM" >/dev/null || end 1
+  if [ "$STEP_FROM" = ${GROUP_BEFORE} ]; then
+    mapfile -d "" -t left <"/mnt/$left_behind" && rm -- "/mnt/$left_behind" || end 125 "the step before has left nothing" builder_failed
+    user=\${left[0]}
+    folder=\${left[1]:-/}
+    env=("\${left[@]:2}")
+  fi
+  set -- --workingdir "$folder"
+  [ -z "$user" ] || set -- "$@" --user "$user"
+  # It takes $name for a variable, and $$ for a dollar (of which it complains).
+  for one in \${env[@]+"\${env[@]}"}; do set -- "$@" --env "\${one//\\$/\\$\\$}"; done
+  buildah config "$@" "$container" 2>"$said" || { cat "$said" >&2; end 1; }
+  buildah commit --quiet --rm "$container" "localhost/$STEP_FROM" >/dev/null || end 1
   base=$(echo "$store"/*/diff/"$mark")
   base=\${base%/diff/*}
   rm -r -- "$base/diff" && ln -s /mnt "$base/diff" || end 125 "the template could not become an image" builder_failed
@@ -77,6 +92,14 @@ keep_changes() {
 }
 `;
 
+/** Of an image, what the next group begins with, each with a NUL behind it: user, folder, and the variables. */
+const LEFT_BEHIND = [
+  "{{.OCIv1.Config.User}}{{NUL}}{{.OCIv1.Config.WorkingDir}}{{NUL}}",
+  "{{range .OCIv1.Config.Env}}{{.}}{{NUL}}{{end}}",
+]
+  .join("")
+  .replaceAll("NUL", String.raw`"\x00"`);
+
 /** An image that does not stand on the template takes its place. */
 export const KEEP_IMAGE = `
 set -o pipefail
@@ -90,6 +113,10 @@ if [ "$code" -eq 0 ]; then
     find /mnt -xdev -mindepth 1 -delete && cp -a -- "$tree/." /mnt/ || code=1
   fi
   end_phase "copy the image to the disk"
+fi
+if [ "$code" -eq 0 ] && [ -z "$STEP_IS_LAST" ]; then
+  rm -rf -- "/mnt/$left_behind" &&
+    buildah inspect --type image --format ${quoted(LEFT_BEHIND)} "$image" >"/mnt/$left_behind" || code=1
 fi
 end "$code"
 `;

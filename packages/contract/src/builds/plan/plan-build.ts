@@ -4,7 +4,7 @@ import { SkerryError } from "../../errors.ts";
 import type { BuildPlan, PlannedConfig, PlannedStep, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
 import { readGitSource } from "./git-source.ts";
-import { dockerfileGroups } from "./dockerfile-groups.ts";
+import { dockerfileGroups, GROUP_BEFORE } from "./dockerfile-groups.ts";
 import { checkReference } from "./image-reference.ts";
 import { buildStep, ownFault, sealStep } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
@@ -117,29 +117,26 @@ function planDockerfile(
   if (target !== "" && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/.test(target))
     throw ownFault("dockerfile.target", "is no name of a stage");
   const shown = `buildah build --file ${file}${target === "" ? "" : ` --target ${target}`}`;
-  const groups = (text !== undefined && from !== undefined && dockerfileGroups(text, from)) || [
+  const groups = (text !== undefined && dockerfileGroups(text)) || [
     { text: text ?? "", shown, inputs: ["."] },
   ];
-  const lists = {
-    ARG: Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`),
-    ENV: Object.entries(inherited.env).map(([name, value]) => `${name}=${value}`),
-  };
-  const steps = groups.map((group, index) =>
-    buildStep({
+  const ARG = Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`);
+  const steps = groups.map((group, index) => {
+    const on = index === 0 ? { from: from ?? "", ...inherited } : { from: GROUP_BEFORE, ...EMPTY };
+    return buildStep({
       kind: "dockerfile",
       shown: group.shown,
       script: DOCKERFILE_SCRIPT,
       variables: {
-        ...{ FILE: file, TEXT: group.text, TARGET: target, FROM: from ?? "" },
-        ...{ USER: inherited.user ?? "", WORKDIR: inherited.workdir ?? "/" },
-        // Secrets are for all of them.
+        ...{ FILE: file, TEXT: group.text, TARGET: target },
+        ...{ FROM: on.from, USER: on.user ?? "", WORKDIR: on.workdir ?? "/" },
         IS_LAST: index === groups.length - 1 ? "1" : "",
       },
-      lists,
+      lists: { ARG, ENV: Object.entries(on.env).map(([name, value]) => `${name}=${value}`) },
       sees: inherited,
       inputs: group.inputs,
-    }),
-  );
+    });
+  });
   return {
     on: from === undefined ? null : { template: from },
     steps: [...steps, sealStep()],
