@@ -84,6 +84,12 @@ test("each group is a step, and the last one takes the secrets away", () => {
   expect(last?.env).toMatchObject({ ...args, ...left, STEP_FROM: "skerry-before" });
 });
 
+test("a Dockerfile of very many groups has twenty", () => {
+  const groups = dockerfileGroups(`FROM base\n${"COPY a .\nRUN b\n".repeat(500)}`) ?? [];
+  expect(groups).toHaveLength(20);
+  expect(groups.at(-1)?.shown).toBe("COPY a .\nRUN b\n".repeat(481));
+});
+
 test("without its text it is one step", () => {
   const kinds = (request: Parameters<typeof planBuild>[0]) =>
     planBuild(request).steps.map(({ kind, inputs }) => [kind, inputs]);

@@ -23,8 +23,11 @@ interface Instruction {
 /** What a later group begins on, as its FROM says. */
 export const GROUP_BEFORE = "skerry-before";
 
+/** Of one Dockerfile: each is a step, whose script is kept with the build. What is beyond is in the last one. */
+const GROUPS_MAX = 20;
+
 /** They come with the disk. */
-const LEFT_BEHIND: ReadonlySet<string> = new Set(["ENV", "USER", "WORKDIR"]);
+const WITH_THE_DISK: ReadonlySet<string> = new Set(["ENV", "USER", "WORKDIR"]);
 
 const REPEATED: ReadonlySet<string> = new Set([
   ...["ARG", "CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER", "SHELL", "STOPSIGNAL"],
@@ -42,7 +45,7 @@ export function dockerfileGroups(text: string): readonly DockerfileGroup[] | und
   const [, as] = /^[^\s-]\S*(\s+AS\s+\S+)?$/i.exec(from.rest) ?? [undefined, null];
   const own = instructions.slice(begin + 1);
   const inputs = own.map(inputsOf);
-  const bounds = boundsOf(own);
+  const bounds = boundsOf(own).slice(0, GROUPS_MAX);
   if (
     as === null ||
     args.some(({ word }) => word !== "ARG") ||
@@ -83,7 +86,7 @@ function textOf(instructions: readonly Instruction[]): string {
 
 /** Undefined where the instruction cannot be in a group: what it does shows only with the others, or is not known by the context. */
 function inputsOf({ word, rest }: Instruction): readonly string[] | undefined {
-  if (REPEATED.has(word) || LEFT_BEHIND.has(word)) return [];
+  if (REPEATED.has(word) || WITH_THE_DISK.has(word)) return [];
   if (/(^|\s)--from=|<</.test(rest)) return undefined;
   if (word === "RUN") return runInputs(rest);
   return COPIES.has(word) ? copyInputs(rest) : undefined;
