@@ -3,6 +3,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { readyBuildServer } from "./support/build-server.ts";
 import { Shell } from "./support/shell.ts";
 
 async function planOf(shell: Shell, ...flags: readonly string[]) {
@@ -42,4 +43,21 @@ test("one that copies behind a command is planned in groups", async () => {
   expect(await shown()).toEqual(["COPY needs.txt .\nRUN install\n", "COPY . .\nRUN compile\n", seal]);
   await write(shell, "Dockerfile", "FROM web\n# Longer than a request has it.\n".padEnd(20_000, "#"));
   expect(await shown("--from", "web")).toEqual(["buildah build --file Dockerfile", seal]);
+});
+
+test("one that .dockerignore leaves out is built, and not sent", async () => {
+  await using server = await readyBuildServer();
+  await using shell = await Shell.forServer(server);
+  await write(shell, ".dockerignore", "*\n!src\n");
+  await write(shell, "src/main", "");
+  await write(shell, "Dockerfile", "FROM web\nCOPY src .\n");
+  expect((await shell.run("template", "build", "--name", "app")).code).toBe(0);
+  const [asked, sent] = server.received;
+  expect(JSON.parse(asked?.body.toString() ?? "")).toMatchObject({
+    dockerfile: { text: "FROM web\nCOPY src .\n" },
+  });
+  expect([sent?.body.includes("src/main"), sent?.body.includes("Dockerfile")]).toEqual([true, false]);
+  await write(shell, "Dockerfile", "FROM web\n".padEnd(20_000, "#"));
+  const long = await shell.run("template", "build", "--plan");
+  expect(long.stderr).toContain("(dockerfile_left_out)");
 });

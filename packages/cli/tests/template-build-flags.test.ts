@@ -3,23 +3,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Build } from "@skerry/contract/builds/build";
-import { exampleOf } from "@skerry/contract/named";
-import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { readyBuildServer } from "./support/build-server.ts";
 import { Shell } from "./support/shell.ts";
-
-const build = exampleOf(Build);
-
-/** Takes a build, which is ready at once. */
-function buildServer(): Promise<ScriptedServer> {
-  return ScriptedServer.start((response, { method, url }) => {
-    if (method === "POST") return sendJson(response, 201, build);
-    if (!url.includes("/logs"))
-      return sendJson(response, 200, { ...build, status: "ready", template_id: "tpl_1" });
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    return response.end("event: end\ndata: {}\n\n");
-  });
-}
 
 test.for([
   [
@@ -49,7 +34,7 @@ test.for([
     { git: "https://git.example.com/shop.git", start: { command: "npm start" } },
   ],
 ] as const)("%j ask for it without a folder", async ([flags, request]) => {
-  await using server = await buildServer();
+  await using server = await readyBuildServer();
   await using shell = await Shell.forServer(server);
   // It would be detected, and is not looked at.
   await writeFile(join(shell.folder, "index.html"), "");

@@ -1,7 +1,7 @@
 // `skerry template build`: a folder, commands, an image, a repository or a snapshot becomes a template. What a folder is is detected here, so that
 // `--plan` asks no server.
 
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import type { BuildRequest } from "@skerry/contract/builds/build";
@@ -118,16 +118,37 @@ async function meant(named: string | undefined, flags: BuildFlags): Promise<Mean
     return { folder: undefined, found: snapshotAlone(flags) };
   const dir = named ?? ".";
   const context = await readContext(dir);
-  return { folder: { dir, context }, found: await withText(appOf(context, flags), dir) };
+  const path = contextPath(flags.dockerfile ?? "Dockerfile", "--dockerfile");
+  const text = await readDockerfile(join(dir, path));
+  // As everywhere else, .dockerignore keeps it out of what is copied, and not from being built.
+  const isSent = context.files.includes(path);
+  const files = isSent || text === undefined ? context.files : [...context.files, path].toSorted();
+  const app = appOf({ ...context, files }, flags);
+  return { folder: { dir, context }, found: app.request.dockerfile ? withText(app, { text, isSent }) : app };
 }
 
-/** With what the Dockerfile says, where that may come apart into several steps. */
-async function withText(app: DetectedApp, dir: string): Promise<DetectedApp> {
+/** Undefined where there is no such file. */
+async function readDockerfile(file: string): Promise<string | undefined> {
+  const stats = await stat(file).catch(() => undefined);
+  return stats?.isFile() === true ? readFile(file, "utf8") : undefined;
+}
+
+/** With what the Dockerfile says, which may come apart into several steps. */
+function withText(
+  app: DetectedApp,
+  { text = "", isSent }: { readonly text: string | undefined; readonly isSent: boolean },
+): DetectedApp {
   const { dockerfile } = app.request;
-  if (dockerfile === undefined) return app;
-  const text = await readFile(join(dir, dockerfile.path ?? "Dockerfile"), "utf8");
-  if (text.trim() === "" || Buffer.byteLength(text) > DOCKERFILE_TEXT_MAX_CHARS) return app;
-  return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };
+  if (text.trim() !== "" && Buffer.byteLength(text) <= DOCKERFILE_TEXT_MAX_CHARS)
+    return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };
+  if (isSent) return app;
+  throw new CliError(
+    "dockerfile_left_out",
+    ".dockerignore leaves out the Dockerfile, which is longer than 16 KiB.",
+    {
+      remediation: "Take it out of .dockerignore.",
+    },
+  );
 }
 
 /** What is detected in it shows in the builder: nothing of it is read here. */
