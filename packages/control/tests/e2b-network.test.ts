@@ -90,7 +90,7 @@ test("a domain is allowed where everything else is denied", () => {
     allow_domains: ["api.example.com", "*.example.org"],
   });
   expect(new Set(networkOf(readEgress(request ?? {})).allowOut)).toEqual(
-    new Set(["api.example.com", "*.example.org", "1.1.1.1/32"]),
+    new Set(["api.example.com", "*.example.org", "1.1.1.1"]),
   );
   // Where nothing is denied it would change nothing, and where something else is denied it could not be held.
   const { allowOut } = network;
@@ -103,7 +103,10 @@ test("a domain is allowed where everything else is denied", () => {
 });
 
 test("a policy is shown as what asks for it", () => {
-  for (const network of [{ denyOut: ["0.0.0.0/0"], allowOut: ["1.1.1.1/32"] }, { denyOut: ["8.8.8.8/32"] }]) {
+  for (const network of [
+    { denyOut: ["0.0.0.0/0"], allowOut: ["1.1.1.1", "9.0.0.0/8"] },
+    { denyOut: ["8.8.8.8"] },
+  ]) {
     const request = egressRequestOf(network, undefined);
     expect(networkOf(readEgress(request ?? {}))).toEqual({ allowOut: [], ...network });
   }

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Build } from "@skerry/contract/builds/build";
 import { Sandbox, Template } from "e2b-2.51";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -49,7 +50,7 @@ test("a template is built, found by its name and tags, and deleted", async () =>
   const name = "built";
   const template = Template().fromBaseImage().runCmd("echo hello").setEnvs({ A: "1" });
   const info = await whileBuilding(
-    Template.build(template, `${name}:v1`, { ...options(), tags: ["stable"] }),
+    Template.build(template, `${name}:v1`, { ...options(), tags: ["stable"], memoryMB: 1024 }),
   );
   expect([info.templateId, info.tags]).toEqual([name, ["v1", "stable"]]);
   expect((await Template.getBuildStatus(info, options())).status).toBe("ready");
@@ -64,8 +65,10 @@ test("a template is built, found by its name and tags, and deleted", async () =>
   expect(tags.toSorted()).toEqual(["latest", "production", "stable", "v1"]);
   const list = await world.call<{ templateID: string; buildCount: number }[]>("GET", "/e2b/templates");
   expect(list.body.map(({ templateID, buildCount }) => [templateID, buildCount])).toEqual([[name, 1]]);
-  const detail = await world.call<{ builds: { buildID: string }[] }>("GET", `/e2b/templates/${name}`);
-  expect(detail.body.builds.map(({ buildID }) => buildID)).toEqual([info.buildId]);
+  const detail = await world.call<{ builds: unknown[] }>("GET", `/e2b/templates/${name}`);
+  const asked = { memoryMB: 1024, cpuCount: expect.any(Number) as number };
+  expect(detail.body).toMatchObject({ ...asked, builds: [{ buildID: info.buildId, ...asked }] });
+  expect(detail.body.builds).toHaveLength(1);
   expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(204);
   expect((await world.call("DELETE", `/e2b/templates/${name}`)).status).toBe(404);
 });
@@ -100,6 +103,13 @@ test("all versions of a template are deleted, or none where one of them is in us
   for (const tag of ["v1", "v2"])
     await builtTemplate(world, { name: "versions", tag, steps: [{ run: `make ${tag}` }] });
   const { sandboxID } = await createE2bSandbox(world, { templateID: "versions:v1" });
+  // Both versions are the one template, by whose id sandboxes are found.
+  const read = await world.call(`GET`, `/e2b/sandboxes/${sandboxID}`);
+  expect(read.body).toMatchObject({ templateID: "versions", alias: "versions" });
+  const found = async (template: string) =>
+    (await world.call<unknown[]>("GET", `/e2b/v2/sandboxes?template=${template}`)).body;
+  expect(await found("versions")).toMatchObject([{ sandboxID, templateID: "versions" }]);
+  expect(await found("none")).toEqual([]);
   expect((await world.call("DELETE", "/e2b/templates/versions")).status).toBe(409);
   expect(await builds()).toHaveLength(2);
   await world.call("DELETE", `/e2b/sandboxes/${sandboxID}`);
@@ -226,6 +236,24 @@ test("what is wrong with a template is told as the end of its build, with its in
   const { rows } = await sql<{ kept: boolean }>`
     select bool_or(body::text like '%is not kept%') as kept from e2b_builds`.execute(world.db);
   expect(rows).toEqual([{ kept: false }]);
+});
+
+test("a command that has failed is told as it was asked for", async () => {
+  const template = Template().fromBaseImage().runCmd("make it");
+  const info = await whileBuilding(Template.build(template, "broken", options()));
+  const id = idOfUuid("build", info.buildId);
+  const { body } = await world.call<Build>("GET", `/v1/builds/${id}`);
+  const step = body.steps.findIndex(({ name }) => name.includes("make it"));
+  const message = `"${body.steps[step]?.name ?? ""}": The step exited with 7.`;
+  const error = { code: "build_step_failed", message, step, exit_code: 7, last_lines: ["no rule"] };
+  await sql`update builds set status = 'failed', error = ${JSON.stringify(error)} where id = ${id}`.execute(
+    world.db,
+  );
+  const { reason } = await Template.getBuildStatus(info, options());
+  expect(reason).toMatchObject({
+    message: "failed to run command 'make it': The step exited with 7.\nno rule",
+    step: "1",
+  });
 });
 
 test("a build is of its template and of its organization", async () => {

@@ -202,7 +202,7 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     const allowed = { allowOut: ["1.1.1.1"], denyOut: ["0.0.0.0/0"] };
     const sandbox = await Sandbox.create({ ...options, network: allowed });
     const { network } = await sandbox.getInfo();
-    expect([network?.allowOut, network?.denyOut]).toEqual([["1.1.1.1/32"], ["0.0.0.0/0"]]);
+    expect([network?.allowOut, network?.denyOut]).toEqual([["1.1.1.1"], ["0.0.0.0/0"]]);
     await sandbox.updateNetwork({ denyOut: ["8.8.8.8"] });
     const path = `/v1/sandboxes/${nativeId(sandbox.sandboxId)}/egress`;
     const { body } = await world.call<{ mode: string; deny_cidrs: string[] }>("GET", path);

@@ -7,6 +7,7 @@ import { trafficTokenOf } from "../vms/signed-urls/traffic-token.ts";
 import { accessTokenFor } from "./credentials.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { connectionTo, type Connection } from "./sandbox-view.ts";
+import { templateIds } from "./template-ids.ts";
 import { noteTemplateOf } from "./template-starts.ts";
 
 export function idOf({ params }: FastifyRequest): string {
@@ -20,9 +21,15 @@ export async function connectionOf(
   sandbox: { readonly id: string; readonly template: string },
   isClosed: boolean,
 ): Promise<Connection> {
-  const { orgId } = callerOf(request);
+  const caller = callerOf(request);
+  const { orgId } = caller;
   noteTemplateOf(orgId, sandbox);
   const trafficAccessToken = isClosed ? await trafficTokenOf(context, sandbox.id) : null;
   const envdAccessToken = await accessTokenFor(context, request, { id: sandbox.id, orgId });
-  return connectionTo(context, sandbox, { envdAccessToken, trafficAccessToken });
+  const idOf = await templateIds(context, caller, [sandbox.template]);
+  return connectionTo(
+    context,
+    { ...sandbox, template: idOf(sandbox.template) },
+    { envdAccessToken, trafficAccessToken },
+  );
 }

@@ -119,7 +119,12 @@ export function networkOf({
   allow_domains = [],
 }: Egress): Required<E2bNetwork> {
   return {
-    allowOut: [...allow_domains, ...allow_cidrs],
-    denyOut: mode === "deny_all" ? [EVERYTHING_TEXT, ...deny_cidrs] : deny_cidrs,
+    allowOut: [...allow_domains, ...allow_cidrs.map(shortest)],
+    denyOut: [...(mode === "deny_all" ? [EVERYTHING_TEXT] : []), ...deny_cidrs.map(shortest)],
   };
+}
+
+/** Of one address it is that, as it is asked for nearly always. */
+function shortest(network: string): string {
+  return network.replace(/\/32$/, "");
 }

@@ -12,6 +12,7 @@ import { vmNotFound } from "../vms/vm-names.ts";
 import { connectionOf } from "./api-request.ts";
 import { isClosed } from "./port-options.ts";
 import { readListQuery, type ListQuery } from "./sandbox-bodies.ts";
+import { templateIds, versionsMeant } from "./template-ids.ts";
 import { e2bStates, listedSandbox, sandboxDetail } from "./sandbox-view.ts";
 
 const PAGE_MAX = 100;
@@ -32,7 +33,7 @@ export async function readDetail(
   const row = await livingSandbox(context, caller, id);
   const connection = await connectionOf(context, request, row, isClosed(context, row));
   const facts = { diskGib: row.disk_gib, isPublic: areAllPortsPublic(row), ports: row.port_options };
-  return sandboxDetail(sandboxFor(caller, row), facts, connection);
+  return sandboxDetail({ ...sandboxFor(caller, row), template: connection.templateID }, facts, connection);
 }
 
 /** A page; where the next one begins is in a header. */
@@ -47,12 +48,16 @@ export async function readList(
     limit: query.limit ?? PAGE_MAX,
     metadata: readMetadata(query.metadata),
     ...(query.order !== undefined && { order: query.order }),
-    ...(query.template !== undefined && { template: query.template }),
+    ...(query.template !== undefined && { templates: await versionsMeant(context, caller, query.template) }),
     ...(query.startedAfter !== undefined && { startedFrom: readTime("startedAfter", query.startedAfter) }),
     ...(query.nextToken !== undefined && { cursor: query.nextToken }),
   });
   if (page.next_cursor !== null) void reply.header("x-next-token", page.next_cursor);
-  return page.items.map((row) => listedSandbox(sandboxFor(caller, row), row.disk_gib));
+  const templates = page.items.map(({ template }) => template);
+  const idOf = await templateIds(context, caller, templates);
+  return page.items.map((row) =>
+    listedSandbox({ ...sandboxFor(caller, row), template: idOf(row.template) }, row.disk_gib),
+  );
 }
 
 interface ListRequest {

@@ -2,6 +2,7 @@
 
 import type { FastifyRequest } from "fastify";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import type { Build } from "@skerry/contract/builds/build";
 import type { BuildStatus } from "@skerry/contract/builds/build-status";
 import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import { reservedTemplateNames } from "@skerry/contract/templates/template-name";
@@ -123,10 +124,27 @@ async function progressOf(context: Context, caller: Caller, asked: AskedBuild): 
   if (build === undefined) return { status: "building" };
   const status = statuses[build.status];
   if (status !== "error") return { status };
-  const message = build.error?.message ?? "The build was canceled.";
-  const lines = build.error?.last_lines ?? [];
-  const whole = [message, ...lines.slice(-5)].join("\n");
-  return { status, reason: { message: whole, ...placeOf(build.error?.step ?? null, translated(asked)) } };
+  return { status, reason: reasonOf(build, asked) };
+}
+
+function reasonOf({ error, steps }: Build, asked: AskedBuild): NonNullable<Progress["reason"]> {
+  if (error === null) return { message: "The build was canceled.", step: "finalize" };
+  const template = translated(asked);
+  const { message, last_lines: lines, step } = error;
+  const command = step === null ? undefined : commandOf(asked, template?.instructions[step]);
+  const begin = step === null ? "" : `"${steps[step]?.name ?? ""}": `;
+  // The command as it was asked for, and not as the step has it, which is run in a login shell.
+  const said =
+    command !== undefined && message.startsWith(begin)
+      ? `failed to run command '${command}': ${message.slice(begin.length)}`
+      : message;
+  return { message: [said, ...lines.slice(-5)].join("\n"), ...placeOf(step, template) };
+}
+
+/** Of an instruction that runs one. */
+function commandOf({ body }: AskedBuild, instruction = 0): string | undefined {
+  const { type, args } = (body as KeptTemplate | null)?.steps?.[instruction - 1] ?? {};
+  return type === "RUN" ? args?.[0] : undefined;
 }
 
 async function findNative(context: Context, caller: Caller, id: string) {

@@ -2,7 +2,7 @@
 
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import { DEFAULT_SIZE } from "@skerry/contract/sizes";
+import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import type { Template } from "@skerry/contract/templates/template";
 import { parseTemplateName } from "@skerry/contract/templates/template-name";
 import { Type } from "typebox";
@@ -19,6 +19,7 @@ import { checker } from "./checked-body.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { ENVD_VERSION } from "./sandbox-view.ts";
 import { checkTag } from "./template-build-handlers.ts";
+import { sizesOfAskedBuilds } from "./template-store.ts";
 import { uuidOf } from "./uuid-ids.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -33,9 +34,11 @@ const readRemove = checker(
 );
 const readUpdate = checker(Type.Object({ public: Type.Optional(Type.Boolean()) }, closed), "body");
 
-type OwnTemplate = Template & { readonly build_id: string; readonly created_at: string };
+type BuiltTemplate = Template & { readonly build_id: string; readonly created_at: string };
+/** With the size that its build asked for. */
+type OwnTemplate = BuiltTemplate & Pick<Size, "vcpus" | "memory_mib">;
 
-const isOwn = (template: Template): template is OwnTemplate =>
+const isOwn = (template: Template): template is BuiltTemplate =>
   template.build_id !== null && template.created_at !== null;
 
 const paramsOf = ({ params }: FastifyRequest) =>
@@ -43,7 +46,14 @@ const paramsOf = ({ params }: FastifyRequest) =>
 
 /** The organization's own, by their names; versions newest first. */
 async function ownByName(context: Context, caller: Caller): Promise<Map<string, OwnTemplate[]>> {
-  return Map.groupBy((await listTemplates(context, caller)).filter(isOwn), ({ name }) => name);
+  const own = (await listTemplates(context, caller)).filter(isOwn);
+  const builds = own.map(({ build_id }) => build_id);
+  const sizes = await sizesOfAskedBuilds(context.db, caller.orgId, builds);
+  const sized = own.map((one): OwnTemplate => {
+    const { vcpus, memory_mib } = readSize(sizes.get(one.build_id) ?? DEFAULT_SIZE);
+    return { ...one, vcpus, memory_mib };
+  });
+  return Map.groupBy(sized, ({ name }) => name);
 }
 
 async function versionsOf(
@@ -59,20 +69,19 @@ async function versionsOf(
 }
 
 const MIB_PER_GIB = 1024;
-const { vcpus, memory_mib } = readSize(DEFAULT_SIZE);
 
 function shown([newest, ...others]: [OwnTemplate, ...OwnTemplate[]]) {
   const { name } = newest;
   return {
     ...{ templateID: name, buildID: uuidOf(newest.build_id), aliases: [name], names: [name], public: false },
-    ...{ cpuCount: vcpus, memoryMB: memory_mib, diskSizeMB: newest.disk_gib * MIB_PER_GIB },
+    ...{ cpuCount: newest.vcpus, memoryMB: newest.memory_mib, diskSizeMB: newest.disk_gib * MIB_PER_GIB },
     ...{ createdAt: (others.at(-1) ?? newest).created_at, updatedAt: newest.created_at, createdBy: null },
     ...{ lastSpawnedAt: null, spawnCount: 0, buildCount: others.length + 1 },
     ...{ envdVersion: ENVD_VERSION, buildStatus: "ready" },
   };
 }
 
-function shownBuild({ build_id, created_at, disk_gib }: OwnTemplate) {
+function shownBuild({ build_id, created_at, disk_gib, vcpus, memory_mib }: OwnTemplate) {
   return {
     ...{ buildID: uuidOf(build_id), status: "ready", createdAt: created_at, updatedAt: created_at },
     ...{ finishedAt: created_at, cpuCount: vcpus, memoryMB: memory_mib },

@@ -38,6 +38,19 @@ export async function findAskedBuild(
     .executeTakeFirst();
 }
 
+/** By their ids, of those of these that asked for one. */
+export async function sizesOfAskedBuilds(
+  db: Queries,
+  orgId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ id: string; size: string }>`
+    select id, size from e2b_builds where org_id = ${orgId} and id = any(${ids}::text[]) and size is not null`.execute(
+    db,
+  );
+  return new Map(rows.map(({ id, size }) => [id, size]));
+}
+
 /** False where its steps have come before. */
 export async function noteSteps(db: Queries, id: string, body: KeptTemplate): Promise<boolean> {
   const { numUpdatedRows } = await db

@@ -169,6 +169,24 @@ export async function templatesOfIds(
   return rows;
 }
 
+/** Names by the ids of these versions, also of those that have been deleted. */
+export async function namesOfVersions(
+  db: Queries,
+  orgId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ id: string; name: string }>`
+    select id, name from templates where org_id = ${orgId} and id = any(${ids}::text[])`.execute(db);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** Ids of all versions of this name, also of those that have been deleted. */
+export async function versionsOfName(db: Queries, orgId: string, name: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from templates where org_id = ${orgId} and name = ${name}`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
 /** Hosts that have it, each with the names of the sizes that are frozen there. */
 export async function hostsOfTemplate(db: Queries, id: string): Promise<Map<string, readonly string[]>> {
   const { rows } = await sql<{ host_id: string; sizes: string[] }>`

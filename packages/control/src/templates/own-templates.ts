@@ -34,9 +34,11 @@ export {
   heldTemplateGib,
   holdTemplate,
   hostsOfTemplate,
+  namesOfVersions,
   noteFrozenSize,
   noteTemplateOnHost,
   templateByKey,
+  versionsOfName,
   type NewTemplate,
   type OwnTemplateRow,
 } from "./own-template-store.ts";

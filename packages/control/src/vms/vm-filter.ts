@@ -5,7 +5,8 @@ import { sql, type RawBuilder, type SqlBool } from "kysely";
 /** Which of any status. */
 export interface VmTraits {
   readonly orgId: string;
-  readonly template?: string;
+  /** Made from one of these. */
+  readonly templates?: readonly string[];
   readonly host?: string;
   /** What the name or the id begins with. */
   readonly q?: string;
@@ -29,12 +30,12 @@ export interface VmFilter<Status extends string> extends VmTraits {
 }
 
 export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder<SqlBool> {
-  const { orgId, status, statuses, template, host, q, metadata, before, order } = filter;
+  const { orgId, status, statuses, templates, host, q, metadata, before, order } = filter;
   const { createdAfter, startedFrom, notBefore } = filter;
   const conditions = [sql`org_id = ${orgId}`];
   if (status !== undefined) conditions.push(sql`status = ${status}`);
   if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
-  if (template !== undefined) conditions.push(sql`template = ${template}`);
+  if (templates !== undefined) conditions.push(sql`template = any(${[...templates]}::text[])`);
   if (host !== undefined) conditions.push(sql`host_id = ${host}`);
   if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
   if (createdAfter !== undefined) conditions.push(sql`created_at > ${createdAfter}`);

@@ -16,6 +16,7 @@ export interface VmListParams<Status extends string> extends PageParams {
   /** Only those with one of them. */
   readonly statuses?: readonly Status[];
   readonly template?: string;
+  readonly templates?: readonly string[];
   readonly host?: string;
   readonly q?: string;
   readonly created_after?: string;
@@ -49,8 +50,18 @@ export async function readVmPage<Row extends { readonly id: string }, Status ext
     const text = params[field];
     if (text !== undefined) checkText(field, text);
   }
-  const { limit: _limit, cursor: _cursor, alive, status, counts, created_after, ...others } = params;
-  const filter = { ...others, ...madeAfter(noun, created_after), orgId };
+  const {
+    limit: _limit,
+    cursor: _cursor,
+    alive,
+    status,
+    template,
+    counts,
+    created_after,
+    ...others
+  } = params;
+  const made = template === undefined ? {} : { templates: [template] };
+  const filter = { ...others, ...made, ...madeAfter(noun, created_after), orgId };
   const ofStatus = {
     ...(status === undefined ? {} : { status }),
     ...(alive === true ? { statuses: statusesAlive } : {}),
