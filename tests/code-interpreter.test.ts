@@ -86,7 +86,7 @@ describe("@e2b/code-interpreter", async () => {
           envs: { GREETING: "hello" },
           timeoutMs: 3_600_000,
         }).catch((error: unknown) => {
-          expect(String(error)).toMatch(/is being built|template_not_ready|503|timed out|timeout/i);
+          expect(String(error)).toMatch(/is being built|template_not_ready|503|please retry|timed out|timeout/i);
         });
         if (made !== undefined) sandbox = made;
         return made !== undefined;
@@ -132,6 +132,26 @@ describe("@e2b/code-interpreter", async () => {
         { label: "B", value: 2 },
       ],
     });
+    const chartOf = async (code: string) =>
+      (await run(`import matplotlib.pyplot as plt\n${code}; plt.show()`)).results[0]?.chart;
+    expect(await chartOf("plt.plot([1, 2], [3, 4]); plt.xlabel('t [s]')")).toMatchObject({
+      ...{ type: "line", x_label: "t [s]", x_unit: "s" },
+      elements: [{ label: "Line 0" }],
+    });
+    expect(await chartOf("plt.barh(['A', 'B'], [1, 2]); plt.xlabel('n')")).toMatchObject({
+      ...{ type: "bar", x_label: null, y_label: "n" },
+      elements: [
+        { label: "A", group: "Group 0", value: 1 },
+        { label: "B", group: "Group 0", value: 2 },
+      ],
+    });
+    expect(await chartOf("plt.axes()")).toMatchObject({ type: "line", x_scale: "linear", elements: [] });
+    expect((await run("import numpy\n[1, {'a': numpy.arange(2)}]")).results[0]?.json).toEqual([
+      1,
+      { a: [0, 1] },
+    ]);
+    const [odd] = (await run("[float('nan')]")).results;
+    expect([odd?.text, odd?.json]).toEqual(["[nan]", undefined]);
     const [table] = (await run("import pandas as pd\npd.DataFrame({'a': [1, 2]})")).results;
     expect([table?.data, table?.html?.includes("<table"), table?.isMainResult]).toEqual([
       { a: [1, 2] },

@@ -37,15 +37,20 @@ def describe_axes(axes):
         return {"type": "box_and_whisker", **plane, "elements": boxes}
     bars = [container for container in axes.containers if isinstance(container, BarContainer)]
     if bars:
+        # Of bars that lie, the labels of the axes are told as if they stood.
+        if all(is_horizontal(one) for one in bars):
+            plane = {**title, **axis_of("x", axes.get_ylabel()), **axis_of("y", axes.get_xlabel())}
         return {"type": "bar", **plane, "elements": [bar for one in bars for bar in bars_of(axes, one)]}
     dots = [one for one in axes.collections if isinstance(one, PathCollection)]
-    if not axes.lines and not dots:
+    drawn = (axes.lines, axes.patches, axes.collections, axes.images, axes.tables, axes.artists)
+    if not axes.lines and not dots and any(drawn):
         return {"type": "unknown", **plane, "elements": []}
-    kind = "line" if axes.lines else "scatter"
+    # Axes with nothing in them are lines of which there are none.
+    kind = "scatter" if dots and not axes.lines else "line"
     series = (
-        [(line.get_label(), line.get_xydata()) for line in axes.lines]
-        if axes.lines
-        else [(one.get_label(), one.get_offsets()) for one in dots]
+        [(one.get_label(), one.get_offsets()) for one in dots]
+        if kind == "scatter"
+        else [(name_of(line.get_label(), "_child", "Line"), line.get_xydata()) for line in axes.lines]
     )
     return {
         "type": kind,
@@ -58,10 +63,16 @@ def describe_axes(axes):
     }
 
 
+def name_of(label, given, noun):
+    """Of one without a label of its own, which matplotlib has given a number."""
+    number = label.removeprefix(given)
+    return f"{noun} {number}" if number != label and number.isdigit() else label
+
+
 def axis_of(name, label):
-    """`Time (s)` is in seconds."""
-    unit = re.search(r"\(([^()]*)\)\s*$", label)
-    return {f"{name}_label": label or None, f"{name}_unit": unit.group(1) if unit else None}
+    """`Time (s)` and `Time [s]` are in seconds."""
+    unit = re.search(r"\s\(([^()]*)\)|\[([^\[\]]*)\]", label)
+    return {f"{name}_label": label or None, f"{name}_unit": unit.group(1) or unit.group(2) if unit else None}
 
 
 def value_on(axis, value):
@@ -114,8 +125,13 @@ def slice_of(wedge):
     }
 
 
+def is_horizontal(container):
+    return container.orientation == "horizontal"
+
+
 def bars_of(axes, container):
-    is_vertical = container.orientation != "horizontal"
+    is_vertical = not is_horizontal(container)
+    group = name_of(container.get_label(), "_container", "Group")
     axis = axes.xaxis if is_vertical else axes.yaxis
     labels = axes.get_xticklabels() if is_vertical else axes.get_yticklabels()
     names = {round(float(place), 6): label.get_text() for place, label in zip(axis.get_majorticklocs(), labels)}
@@ -125,7 +141,7 @@ def bars_of(axes, container):
         nearest = min(names, key=lambda place: abs(place - center), default=center)
         name = names[nearest] if names and abs(nearest - center) < 0.5 else str(value_on(axis, center))
         value = bar.get_height() if is_vertical else bar.get_width()
-        yield {"label": name, "group": container.get_label(), "value": float(value)}
+        yield {"label": name, "group": group, "value": float(value)}
 
 
 def boxes_of(axes):

@@ -1,15 +1,17 @@
-"""What is loaded in the kernels: how tables and charts are told to the client, and what makes a frozen kernel one of its sandbox."""
+"""What is loaded in the kernels: how tables, charts and lists are told to the client, and what makes a frozen kernel one of its sandbox."""
 
+import json
 import os
 import random
 import sys
 
-from IPython.core.formatters import BaseFormatter
+from IPython.core.formatters import BaseFormatter, JSONFormatter
 from traitlets import ObjectName, Unicode
 
 from . import images
 
 CELLS_MAX = 100_000
+JSON_MAX_CHARS = 1024 * 1024
 
 
 def load_ipython_extension(shell):
@@ -18,7 +20,8 @@ def load_ipython_extension(shell):
     # What it publishes faster than it is read is kept, up to its memory, and not dropped.
     kernel.iopub_thread.socket.sndhwm = 0
     formatters = shell.display_formatter.formatters
-    for formatter in (DataFormatter(parent=shell.display_formatter), ChartFormatter(parent=shell.display_formatter)):
+    for kind in (DataFormatter, ChartFormatter, ValueFormatter):
+        formatter = kind(parent=shell.display_formatter)
         formatters[formatter.format_type] = formatter
     formatters["e2b/data"].for_type_by_name("pandas.core.frame", "DataFrame", data_of)
 
@@ -40,12 +43,32 @@ class ChartFormatter(BaseFormatter):
         return chart_of(value) if figures is not None and isinstance(value, figures.Figure) else None
 
 
+class ValueFormatter(JSONFormatter):
+    def __call__(self, value):
+        plain = plain_of(value) if isinstance(value, (list, dict)) else None
+        return super().__call__(value) if plain is None else plain
+
+
+def plain_of(value):
+    """What JSON has for it; None where it has nothing, or where it is large."""
+    try:
+        text = json.dumps(value, default=list_of, allow_nan=False) if len(value) <= CELLS_MAX else ""
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return json.loads(text) if 0 < len(text) <= JSON_MAX_CHARS else None
+
+
+def list_of(value):
+    """Of numpy's arrays and numbers."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError()
+
+
 def data_of(frame):
     """A DataFrame as lists by column; None where it is large."""
     if frame.size > CELLS_MAX:
         return None
-    import json
-
     columns = json.loads(frame.to_json(orient="split", date_format="iso", default_handler=str))
     rows = columns["data"]
     return {str(name): [row[at] for row in rows] for at, name in enumerate(columns["columns"])}
