@@ -86,7 +86,9 @@ describe("@e2b/code-interpreter", async () => {
           envs: { GREETING: "hello" },
           timeoutMs: 3_600_000,
         }).catch((error: unknown) => {
-          expect(String(error)).toMatch(/is being built|template_not_ready|503|please retry|timed out|timeout/i);
+          expect(String(error)).toMatch(
+            /is being built|template_not_ready|503|please retry|timed out|timeout/i,
+          );
         });
         if (made !== undefined) sandbox = made;
         return made !== undefined;
