@@ -50,17 +50,22 @@ class ValueFormatter(JSONFormatter):
 
 
 def plain_of(value):
-    """What JSON has for it; None where it has nothing, or where it is large."""
+    """What JSON has for it; None where it has nothing, or where it is large: no more than that is written."""
+    chunks, length = [], 0
     try:
-        text = json.dumps(value, default=list_of, allow_nan=False) if len(value) <= CELLS_MAX else ""
+        for chunk in json.JSONEncoder(default=list_of, allow_nan=False).iterencode(value):
+            chunks.append(chunk)
+            length += len(chunk)
+            if length > JSON_MAX_CHARS:
+                return None
     except (TypeError, ValueError, RecursionError):
         return None
-    return json.loads(text) if 0 < len(text) <= JSON_MAX_CHARS else None
+    return json.loads("".join(chunks))
 
 
 def list_of(value):
-    """Of numpy's arrays and numbers."""
-    if hasattr(value, "tolist"):
+    """Of numpy's numbers, and of its arrays that are not large."""
+    if hasattr(value, "tolist") and getattr(value, "size", 1) <= CELLS_MAX:
         return value.tolist()
     raise TypeError()
 
