@@ -110,6 +110,7 @@ test("all versions of a template are deleted, or none where one of them is in us
     (await world.call<unknown[]>("GET", `/e2b/v2/sandboxes?template=${template}`)).body;
   expect(await found("versions")).toMatchObject([{ sandboxID, templateID: "versions" }]);
   expect(await found("none")).toEqual([]);
+  expect((await world.call("GET", "/e2b/v2/sandboxes?template=%00")).status).toBe(400);
   expect((await world.call("DELETE", "/e2b/templates/versions")).status).toBe(409);
   expect(await builds()).toHaveLength(2);
   await world.call("DELETE", `/e2b/sandboxes/${sandboxID}`);

@@ -7,6 +7,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { namesOfVersions, versionsOfName } from "../templates/own-templates.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
+import { checkText } from "../values/check-text.ts";
 import { nativeNameOf } from "./bare-names.ts";
 
 /** Of versions, which keep their names. */
@@ -30,6 +31,7 @@ export async function versionsMeant(
   caller: Caller,
   asked: string,
 ): Promise<readonly string[]> {
+  checkText("template", asked);
   if (isId("template", asked)) return [asked];
   const { name } = parseTemplateName(asked);
   const versions = await versionsOfName(context.db, caller.orgId, name);

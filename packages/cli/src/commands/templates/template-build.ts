@@ -1,13 +1,12 @@
 // `skerry template build`: a folder, commands, an image, a repository or a snapshot becomes a template. What a folder is is detected here, so that
 // `--plan` asks no server.
 
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import type { BuildRequest } from "@skerry/contract/builds/build";
 import type { ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { isId } from "@skerry/contract/ids";
-import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { readGitSource } from "@skerry/contract/builds/plan/git-source";
@@ -20,6 +19,7 @@ import type { Item } from "../copy/tar-writer.ts";
 import { tellPlan } from "./build-plan-text.ts";
 import { contextDigests } from "./context-digests.ts";
 import { readContext } from "./context-folder.ts";
+import { readDockerfile, withText } from "./dockerfile-text.ts";
 import { followToEnd } from "./follow-to-end.ts";
 import { openSentContext, type FolderMeant } from "./sent-context.ts";
 
@@ -125,30 +125,6 @@ async function meant(named: string | undefined, flags: BuildFlags): Promise<Mean
   const files = isSent || text === undefined ? context.files : [...context.files, path].toSorted();
   const app = appOf({ ...context, files }, flags);
   return { folder: { dir, context }, found: app.request.dockerfile ? withText(app, { text, isSent }) : app };
-}
-
-/** Undefined where there is no such file. */
-async function readDockerfile(file: string): Promise<string | undefined> {
-  const stats = await stat(file).catch(() => undefined);
-  return stats?.isFile() === true ? readFile(file, "utf8") : undefined;
-}
-
-/** With what the Dockerfile says, which may come apart into several steps. */
-function withText(
-  app: DetectedApp,
-  { text = "", isSent }: { readonly text: string | undefined; readonly isSent: boolean },
-): DetectedApp {
-  const { dockerfile } = app.request;
-  if (text.trim() !== "" && Buffer.byteLength(text) <= DOCKERFILE_TEXT_MAX_CHARS)
-    return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };
-  if (isSent) return app;
-  throw new CliError(
-    "dockerfile_left_out",
-    ".dockerignore leaves out the Dockerfile, which is longer than 16 KiB.",
-    {
-      remediation: "Take it out of .dockerignore.",
-    },
-  );
 }
 
 /** What is detected in it shows in the builder: nothing of it is read here. */

@@ -1,0 +1,30 @@
+// The text of a folder's Dockerfile, which a request holds so that the build may come apart into several steps.
+
+import { readFile, stat } from "node:fs/promises";
+import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
+import { CliError } from "../../errors.ts";
+
+/** Undefined where there is no such file. */
+export async function readDockerfile(file: string): Promise<string | undefined> {
+  const stats = await stat(file).catch(() => undefined);
+  return stats?.isFile() === true ? readFile(file, "utf8") : undefined;
+}
+
+/** With what the Dockerfile says, which may come apart into several steps. */
+export function withText(
+  app: DetectedApp,
+  { text = "", isSent }: { readonly text: string | undefined; readonly isSent: boolean },
+): DetectedApp {
+  const { dockerfile } = app.request;
+  if (text.trim() !== "" && Buffer.byteLength(text) <= DOCKERFILE_TEXT_MAX_CHARS)
+    return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };
+  if (isSent) return app;
+  throw new CliError(
+    "dockerfile_left_out",
+    ".dockerignore leaves out the Dockerfile, which is longer than 16 KiB.",
+    {
+      remediation: "Take it out of .dockerignore.",
+    },
+  );
+}
