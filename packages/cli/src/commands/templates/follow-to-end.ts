@@ -6,6 +6,9 @@ import { CliError, InterruptedError } from "../../errors.ts";
 
 type Told = Required<Pick<PushOptions, "onBuild" | "onLine">>;
 
+const WAIT = "Waiting for the build's microVM";
+const WAIT_HINT = "the first build on a host makes its builder";
+
 /** `carryOut` resolves with the build when it has ended, and is given what it tells of it meanwhile; `deed` says what the build does. An interrupt cancels it.
  *  Throws its error where it is not ready. */
 export async function followToEnd(
@@ -15,15 +18,23 @@ export async function followToEnd(
 ): Promise<Build> {
   let begun: Build | undefined;
   let printed = Promise.resolve();
+  const { promise: firstLine, resolve: hasBegun } = Promise.withResolvers<void>();
   const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
   try {
     const build = await carryOut((deed) => ({
       onBuild: (one) => {
         begun = one;
         void print(`${one.id} ${deed(one)}.`);
+        // Until there is one, the context is not taken and nothing is logged.
+        printed = printed.then(() => cli.waits.during(WAIT, () => firstLine, { hint: WAIT_HINT }));
       },
-      onLine: ({ step, text }) => void print(`${step === null ? "-" : step + 1}  ${text}`),
+      onLine: ({ step, text }) => {
+        hasBegun();
+        void print(`${step === null ? "-" : step + 1}  ${text}`);
+      },
     }));
+    // It may end without a line.
+    hasBegun();
     await printed;
     if (build.status !== "ready") throw notReady(build);
     return build;
@@ -31,6 +42,8 @@ export async function followToEnd(
     // Nobody waits for it any more.
     if (begun !== undefined && error instanceof InterruptedError) await client.builds.cancel(begun.id);
     throw error;
+  } finally {
+    hasBegun();
   }
 }
 
