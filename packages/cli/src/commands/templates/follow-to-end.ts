@@ -18,7 +18,9 @@ export async function followToEnd(
 ): Promise<Build> {
   let begun: Build | undefined;
   let printed = Promise.resolve();
-  const { promise: firstLine, resolve: hasBegun } = Promise.withResolvers<void>();
+  // Node 20 has no `Promise.withResolvers`.
+  let hasBegun = () => {};
+  const firstLine = new Promise<void>((resolve) => (hasBegun = resolve));
   const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
   try {
     const build = await carryOut((deed) => ({
