@@ -21,6 +21,7 @@ const CHANGING = 100;
 const CHANGES_PER_S = 400;
 const SEEN_WITHIN_MS = 20_000;
 const WINDOW = { width: 1440, height: 900 } as const;
+const PHONE = { width: 390, height: 844 } as const;
 
 export async function measureDashboard({ platform, scale }: Bench): Promise<Measure[]> {
   const sandbox = await create(platform);
@@ -34,6 +35,7 @@ export async function measureDashboard({ platform, scale }: Bench): Promise<Meas
     await psql(platform, "vacuum (analyze) sandboxes");
     return [
       ...few,
+      await measureShifts(page),
       ...(await measureLoads(
         page,
         `a list of ${ROWS.toLocaleString("en-US")} sandboxes`,
@@ -109,15 +111,7 @@ async function measureLoads(page: Page, what: string, path: string, rounds: numb
   const session = await page.context().newCDPSession(page);
   for (const _ of range(rounds)) {
     await session.send("Network.clearBrowserCache");
-    await page.goto(page.url().replace(/\/ui\/.*/, `/ui${path}`));
-    await page
-      .getByRole("main")
-      .getByText(isList ? "running" : "Made in the last day")
-      .first()
-      .waitFor();
-    // What comes late shifts too.
-    await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
-    const seen = (await page.evaluate("seen")) as Seen;
+    const seen = await load(page, path, isList ? "running" : "Made in the last day");
     paint.add(seen.lcpMs);
     shift.add(seen.shift);
     if (seen.rowsMs !== undefined) rows.add(seen.rowsMs);
@@ -125,6 +119,34 @@ async function measureLoads(page: Page, what: string, path: string, rounds: numb
   }
   await session.detach();
   return [paint.measure, shift.measure, ...(isList ? [rows.measure] : [])];
+}
+
+/** What was seen of a page that has come, with the text in it. */
+async function load(page: Page, path: string, text: string | RegExp): Promise<Seen> {
+  await page.goto(page.url().replace(/\/ui\/.*/, `/ui${path}`));
+  await page.getByRole("main").getByText(text).first().waitFor();
+  // What comes late shifts too.
+  await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
+  return (await page.evaluate("seen")) as Seen;
+}
+
+const FORMS = ["/sandboxes/new", "/machines/new", "/builds/new"];
+
+/** Of each page that shows no single resource, as wide as on a desk and as on a phone. */
+async function measureShifts(page: Page): Promise<Measure> {
+  const shift = new Series({
+    what: "each page, wide and as on a phone: layout shift",
+    unit: "count",
+    bar: "≤ 0.02",
+  });
+  const links = await page.getByRole("navigation").getByRole("link").all();
+  const listed = await Promise.all(links.map((link) => link.getAttribute("href")));
+  const paths = listed.map((path) => path?.replace(/^\/ui/, "") ?? "");
+  for (const window of [PHONE, WINDOW]) {
+    await page.setViewportSize(window);
+    for (const path of [...paths, ...FORMS]) shift.add((await load(page, path, /\w/)).shift);
+  }
+  return shift.measure;
 }
 
 async function measureDelay(page: Page, platform: Platform, changes: number): Promise<Measure> {

@@ -51,7 +51,8 @@ test("a drain is seen travelling, from the one bar to the other, without a butto
   world.host.moves.before = (step) => (step === "send" ? sending.promise : Promise.resolve());
   await dashboard.logIn(world.token, "/hosts");
   const guests = (host: string) => page.getByRole("list", { name: `Guests on ${host}` }).getByRole("link");
-  await guests("fake").getByText("traveller, running").waitFor({ state: "attached" });
+  for (const host of ["fake", "second"]) await page.getByText(`Guests on ${host}:`).click();
+  await guests("fake").getByText("traveller, running").waitFor();
   const first = page
     .locator("section")
     .filter({ has: page.getByRole("heading", { name: "fake", exact: true }) });
@@ -64,14 +65,36 @@ test("a drain is seen travelling, from the one bar to the other, without a butto
   const moved = mover(world.context, 1_000).activate(never);
   try {
     await first.getByText("1 left: 1 on their way, 0 still wait.").waitFor();
-    await guests("fake").getByText("traveller, on its way to second: sending").waitFor({ state: "attached" });
-    await guests("second").getByText("on its way from fake: sending").waitFor({ state: "attached" });
+    await guests("fake").getByText("traveller, on its way to second: sending").waitFor();
+    await guests("second").getByText("on its way from fake: sending").waitFor();
     await page.getByRole("list", { name: "Leaving fake" }).getByText("256 MiB of memory").waitFor();
     expect(await dashboard.faults()).toEqual([]);
   } finally {
     sending.resolve();
     await moved;
   }
-  await guests("second").getByText("traveller, running").waitFor({ state: "attached" });
+  await guests("second").getByText("traveller, running").waitFor();
   await first.getByText("0 left: 0 on their way, 0 still wait. 1 arrived so far.").waitFor();
+});
+
+test("cells that are too narrow to hit lead to their guests, and so does the list below them", async () => {
+  const { page } = dashboard;
+  await Promise.all(Array.from({ length: 5 }, (_, at) => world.createSandbox({ name: `narrow-${at}` })));
+  await dashboard.logIn(world.token, "/hosts");
+  const cell = page.locator(".cell[title^='narrow-3, running']");
+  await cell.waitFor();
+  // As on a phone.
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect((await cell.boundingBox())?.width).toBeLessThan(24);
+  expect(await dashboard.faults()).toEqual([]);
+  const host = (await cell.locator("xpath=ancestor::section").getByRole("heading").textContent()) ?? "";
+  await page.getByText(`Guests on ${host}:`).click();
+  const listed = page
+    .getByRole("list", { name: `Guests on ${host}` })
+    .getByRole("link", { name: "narrow-3" });
+  const to = await listed.getAttribute("href");
+  expect(await dashboard.faults()).toEqual([]);
+  await cell.click();
+  await page.getByRole("heading", { name: "narrow-3" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe(to);
 });

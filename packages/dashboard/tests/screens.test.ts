@@ -101,6 +101,7 @@ test("a sandbox with a hostile name is text in the list and on its page, on each
 test("a host shows its guests, each of which leads to its page", async () => {
   const { page } = dashboard;
   await dashboard.logIn(world.token, "/hosts");
+  await page.getByText("Guests on fake:").click();
   await page.getByRole("link", { name: /^web-2, / }).click();
   await page.getByRole("heading", { level: 1 }).getByText("web-2").waitFor();
 });

@@ -64,27 +64,38 @@ export function HostCells({ host, sizes = [], leaving, arriving }: HostCellsProp
   const width = (mib: number) => ({ width: `${(100 * mib) / total}%` });
   return (
     <div class="cells">
-      <ul aria-label={`Guests on ${host.name}`}>
+      {/* A cell may be too narrow to hit, and too many to pass by key: the list below has them for everybody. */}
+      <div class="picture" aria-hidden="true">
         {cells.map(({ id, look, text, memoryMib, to }) => (
-          <li key={id} style={width(memoryMib)}>
-            <a class={`cell ${look}`} href={href(to)} title={`${text}, ${bytesText(memoryMib * MIB)}`}>
-              <span class="unseen">{text}</span>
-            </a>
-          </li>
+          <div key={id} style={width(memoryMib)}>
+            <a
+              class={`cell ${look}`}
+              href={href(to)}
+              tabIndex={-1}
+              title={`${text}, ${bytesText(memoryMib * MIB)}`}
+            />
+          </div>
         ))}
         {others > 0 && (
-          <li style={width(others)} title={`Not shown here: ${bytesText(others * MIB)}`}>
-            <span class="cell others">
-              <span class="unseen">not shown here</span>
-            </span>
-          </li>
+          <div style={width(others)} title={`Not shown here: ${bytesText(others * MIB)}`}>
+            <span class="cell others" />
+          </div>
         )}
-      </ul>
-      <p class="help">
-        {countText(shown.length)} of this organization's
-        {others > 0 && `, and ${bytesText(others * MIB)} of what is not shown here`}
-        {arriving.length > 0 && `, ${countText(arriving.length)} on their way here`}
-      </p>
+      </div>
+      <details class="more">
+        <summary>
+          Guests on {host.name}: {countText(shown.length)} of this organization's
+          {others > 0 && `, and ${bytesText(others * MIB)} of what is not shown here`}
+          {arriving.length > 0 && `, ${countText(arriving.length)} on their way here`}
+        </summary>
+        <ul class="plain" aria-label={`Guests on ${host.name}`}>
+          {cells.map(({ id, text, memoryMib, to }) => (
+            <li key={id}>
+              <a href={href(to)}>{text}</a> <span class="muted">{bytesText(memoryMib * MIB)}</span>
+            </li>
+          ))}
+        </ul>
+      </details>
     </div>
   );
 }

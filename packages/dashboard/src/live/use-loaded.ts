@@ -19,6 +19,10 @@ interface Options {
   readonly everyMs?: number;
 }
 
+/** What stands above something else waits for it with this, so that nothing moves when it comes. */
+export const hasCome = ({ value, error }: Loaded<unknown>): boolean =>
+  value !== undefined || error !== undefined;
+
 /** Reads anew when `key` changes, and drops what it was. */
 export function useLoaded<Value>(
   key: string,

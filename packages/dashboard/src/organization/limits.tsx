@@ -1,7 +1,7 @@
 import { LIMIT_MAX, limitNames } from "@skerry/contract/limits/quotas";
 import type { Limits as LimitsReport } from "@skerry/sdk";
 import { skerry } from "../api.ts";
-import { useLoaded } from "../live/use-loaded.ts";
+import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { may } from "../session.ts";
 import { call, command, CopyAs } from "../ui/copy-as.tsx";
 import { Form, type Given } from "../ui/form.tsx";
@@ -11,8 +11,15 @@ import { Waiting } from "../ui/waiting.tsx";
 
 const ALMOST = 0.9;
 
-export function Limits({ organization }: { readonly organization: string }) {
-  const limits = useLoaded("limits", (signal) => skerry.limits({ signal }));
+export const useLimits = (): Loaded<LimitsReport> =>
+  useLoaded("limits", (signal) => skerry.limits({ signal }));
+
+interface LimitsProps {
+  readonly organization: string;
+  readonly limits: Loaded<LimitsReport>;
+}
+
+export function Limits({ organization, limits }: LimitsProps) {
   const request = {
     method: "GET",
     path: "/v1/limits",

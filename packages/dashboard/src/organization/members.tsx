@@ -4,7 +4,7 @@ import type { Member } from "@skerry/sdk";
 import { schema as addSchema } from "openapi:MemberAddRequest";
 import { schema as updateSchema } from "openapi:MemberUpdateRequest";
 import { skerry } from "../api.ts";
-import { useLoaded } from "../live/use-loaded.ts";
+import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { me } from "../session.ts";
 import { Action } from "../ui/action.tsx";
 import { call, callForEach, command, CopyAs, flags } from "../ui/copy-as.tsx";
@@ -15,14 +15,21 @@ import { Waiting } from "../ui/waiting.tsx";
 
 const SHOWN_MAX = 1_000;
 
-export function Members({ organization }: { readonly organization: string }) {
-  const invitation = useSignal("");
-  const members = useLoaded("members", async (signal) => {
+export const useMembers = (organization: string): Loaded<readonly Member[]> =>
+  useLoaded("members", async (signal) => {
     const found: Member[] = [];
     for await (const member of skerry.organizations.members(organization, { signal }))
       if (found.push(member) === SHOWN_MAX) break;
     return found;
   });
+
+interface MembersProps {
+  readonly organization: string;
+  readonly members: Loaded<readonly Member[]>;
+}
+
+export function Members({ organization, members }: MembersProps) {
+  const invitation = useSignal("");
   const request = {
     method: "GET",
     path: `/v1/orgs/${organization}/members`,

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Token, TokenCreateRequest } from "@skerry/sdk";
 import { schema } from "openapi:TokenCreateRequest";
 import { skerry } from "../api.ts";
-import { useLoaded } from "../live/use-loaded.ts";
+import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { me } from "../session.ts";
 import { Action } from "../ui/action.tsx";
 import { call, callForEach, command, CopyAs, flags } from "../ui/copy-as.tsx";
@@ -16,9 +16,10 @@ import { countBelow, tokenTree, type TokenNode } from "./token-tree.ts";
 
 const SHOWN_MAX = 2_000;
 
-export function Tokens() {
+export const useTokens = (): Loaded<readonly Token[]> => useLoaded("tokens", readTokens);
+
+export function Tokens({ tokens }: { readonly tokens: Loaded<readonly Token[]> }) {
   const minted = useSignal("");
-  const tokens = useLoaded("tokens", readTokens);
   const request = {
     method: "GET",
     path: "/v1/auth/tokens",

@@ -1,6 +1,6 @@
 import { skerry } from "../api.ts";
 import { nowMs } from "../clock.ts";
-import { useLoaded } from "../live/use-loaded.ts";
+import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { href } from "../router.ts";
 import { may } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -16,8 +16,9 @@ const MACHINES_MAX = 20;
 const SHOWN_MAX = 20;
 
 /** What should be looked at, of what this session may see. */
-export function NeedsYou() {
-  const { value, error, reload } = useLoaded("needs", readFound, { everyMs: LOOK_EVERY_MS });
+export const useFound = (): Loaded<Found> => useLoaded("needs", readFound, { everyMs: LOOK_EVERY_MS });
+
+export function NeedsYou({ found: { value, error, reload } }: { readonly found: Loaded<Found> }) {
   if (error !== undefined) return <Failure error={error} retry={reload} />;
   if (value === undefined) return null;
   const needs = needsOf(value, nowMs.value);

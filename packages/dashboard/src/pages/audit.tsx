@@ -36,26 +36,26 @@ export function View() {
         <Filter name="action" label="Action" />
         <Filter name="resource_id" label="Resource id" />
         <Filter name="user_id" label="User id" />
+        <div class="actions">
+          <button
+            type="button"
+            disabled={cursor === undefined}
+            onClick={() => (cursors.value = cursors.value.slice(0, -1))}
+          >
+            Newer
+          </button>
+          <button
+            type="button"
+            disabled={next === undefined}
+            onClick={() => (cursors.value = [...cursors.value, next ?? ""])}
+          >
+            Older
+          </button>
+        </div>
       </div>
       {error !== undefined && <Failure error={error} retry={reload} />}
       {value === undefined && error === undefined && <Loading />}
       {value !== undefined && <Events events={value.items} />}
-      <p>
-        <button
-          type="button"
-          disabled={cursor === undefined}
-          onClick={() => (cursors.value = cursors.value.slice(0, -1))}
-        >
-          Newer
-        </button>
-        <button
-          type="button"
-          disabled={next === undefined}
-          onClick={() => (cursors.value = [...cursors.value, next ?? ""])}
-        >
-          Older
-        </button>
-      </p>
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { skerry } from "../api.ts";
-import { useLoaded } from "../live/use-loaded.ts";
-import { NeedsYou } from "../overview/needs-you.tsx";
+import { hasCome, useLoaded } from "../live/use-loaded.ts";
+import { NeedsYou, useFound } from "../overview/needs-you.tsx";
 import { href } from "../router.ts";
 import { may } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -16,6 +16,7 @@ const LIMITS = "/organization";
 const MIB = 1024 * 1024;
 
 export function View() {
+  const needs = useFound();
   const status = useLoaded("status", (signal) => skerry.status({ signal }), { everyMs: LOOK_EVERY_MS });
   const usage = useLoaded("usage", (signal) => skerry.usage({ step: "15m" }, { signal }), {
     everyMs: USAGE_EVERY_MS,
@@ -27,11 +28,11 @@ export function View() {
   const found = status.value;
   return (
     <Page title="Overview" name="Overview">
-      <NeedsYou />
+      <NeedsYou found={needs} />
       {status.error !== undefined && <Failure error={status.error} retry={status.reload} />}
       {usage.error !== undefined && <Failure error={usage.error} retry={usage.reload} />}
-      {found === undefined && status.error === undefined && <Loading />}
-      {found !== undefined && (
+      {!(hasCome(needs) && hasCome(status)) && <Loading />}
+      {hasCome(needs) && found !== undefined && (
         <div class="cards">
           <Counted
             title="Sandboxes"
