@@ -167,7 +167,8 @@ class Wait implements Transfer {
 
   /** What is said behind the text. */
   #words(): string {
-    const ms = performance.now() - this.#startedMs;
+    // Up: a timer may come a part of a millisecond too early.
+    const ms = Math.ceil(performance.now() - this.#startedMs);
     if (this.#bytes > 0) return ` ${transferText(this.#bytes, this.#totalBytes, ms)}`;
     if (ms < FIRST_WORD_MS) return "";
     const since = ` (${Math.floor(ms / 1_000)} s)`;
