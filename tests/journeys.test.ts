@@ -169,7 +169,7 @@ test("a host is drained, and what ran there is seen on the other one, where it r
     await visit("/hosts");
     const panel = (host: string) =>
       page.locator("section").filter({ has: page.getByRole("heading", { name: host }) });
-    await panel(second.name).waitFor();
+    for (const host of [name, second.name]) await panel(host).getByText(`Guests on ${host}:`).click();
     await panel(name)
       .getByRole("link", { name: /^traveller, / })
       .waitFor();
