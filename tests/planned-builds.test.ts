@@ -28,9 +28,8 @@ async function makeTemplate(template: TemplateImage): Promise<string> {
     status: 200,
     body: { missing: [] },
   });
-  expect(await host.call("POST", `/templates/${id}/freeze`, { size: "shared-cpu-1x" })).toMatchObject({
-    status: 204,
-  });
+  const frozen = await host.call("POST", `/templates/${id}/freeze`, { size: "shared-cpu-1x" });
+  expect(frozen, JSON.stringify(frozen)).toMatchObject({ status: 204 });
   return id;
 }
 
@@ -66,7 +65,8 @@ test.each(built)(
       start: {
         command: begin?.command ?? "",
         ready: { kind: "port", port: begin?.ready?.port ?? 0 },
-        timeout_ms: 120_000,
+        // Against hanging, as the others: npm alone may take minutes beside other builds.
+        timeout_ms: 10 * MINUTE_MS,
       },
     });
     const sandbox = await vms.start("sbx_app", { template });
