@@ -65,7 +65,7 @@ test.each(built)(
       start: {
         command: begin?.command ?? "",
         ready: { kind: "port", port: begin?.ready?.port ?? 0 },
-        // Against hanging, as the others: npm alone may take minutes beside other builds.
+        // Against hanging: beside other builds npm alone may take minutes.
         timeout_ms: 10 * MINUTE_MS,
       },
     });

@@ -167,7 +167,7 @@ class Wait implements Transfer {
 
   /** What is said behind the text. */
   #words(): string {
-    // Up: a timer may come a part of a millisecond too early.
+    // Rounded up: a timer of Node may fire up to a millisecond early.
     const ms = Math.ceil(performance.now() - this.#startedMs);
     if (this.#bytes > 0) return ` ${transferText(this.#bytes, this.#totalBytes, ms)}`;
     if (ms < FIRST_WORD_MS) return "";

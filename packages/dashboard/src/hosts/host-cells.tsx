@@ -64,7 +64,7 @@ export function HostCells({ host, sizes = [], leaving, arriving }: HostCellsProp
   const width = (mib: number) => ({ width: `${(100 * mib) / total}%` });
   return (
     <div class="cells">
-      {/* A cell may be too narrow to hit, and too many to pass by key: the list below has them for everybody. */}
+      {/* For the pointer alone: a cell may be too narrow to hit, and there may be hundreds to tab through. The list below has them all. */}
       <div class="picture" aria-hidden="true">
         {cells.map(({ id, look, text, memoryMib, to }) => (
           <div key={id} style={width(memoryMib)}>

@@ -19,7 +19,7 @@ interface Options {
   readonly everyMs?: number;
 }
 
-/** What stands above something else waits for it with this, so that nothing moves when it comes. */
+/** A value or a failure is there. A page shows what stands below only then, so that nothing moves. */
 export const hasCome = ({ value, error }: Loaded<unknown>): boolean =>
   value !== undefined || error !== undefined;
 

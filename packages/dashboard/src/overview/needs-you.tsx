@@ -15,9 +15,9 @@ const HOSTS_MAX = 500;
 const MACHINES_MAX = 20;
 const SHOWN_MAX = 20;
 
-/** What should be looked at, of what this session may see. */
-export const useFound = (): Loaded<Found> => useLoaded("needs", readFound, { everyMs: LOOK_EVERY_MS });
+export const useNeeds = (): Loaded<Found> => useLoaded("needs", readFound, { everyMs: LOOK_EVERY_MS });
 
+/** What should be looked at, of what this session may see. */
 export function NeedsYou({ found: { value, error, reload } }: { readonly found: Loaded<Found> }) {
   if (error !== undefined) return <Failure error={error} retry={reload} />;
   if (value === undefined) return null;

@@ -1,6 +1,6 @@
 import { skerry } from "../api.ts";
 import { hasCome, useLoaded } from "../live/use-loaded.ts";
-import { NeedsYou, useFound } from "../overview/needs-you.tsx";
+import { NeedsYou, useNeeds } from "../overview/needs-you.tsx";
 import { href } from "../router.ts";
 import { may } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -16,7 +16,7 @@ const LIMITS = "/organization";
 const MIB = 1024 * 1024;
 
 export function View() {
-  const needs = useFound();
+  const needs = useNeeds();
   const status = useLoaded("status", (signal) => skerry.status({ signal }), { everyMs: LOOK_EVERY_MS });
   const usage = useLoaded("usage", (signal) => skerry.usage({ step: "15m" }, { signal }), {
     everyMs: USAGE_EVERY_MS,
