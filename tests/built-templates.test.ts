@@ -1,9 +1,10 @@
 // What a host promises of templates that are built: in a VM of the template `builder`, on its second disk, sealed into layers, and used by
 // sandboxes and machines from then on. Asked as control asks.
 
-import { readdir } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import type { ErrorBody } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { DiskImage, TemplateImage, VmBuild } from "@skerry/contract/host-api/templates";
@@ -38,6 +39,7 @@ beforeAll(async () => {
 }, 10 * MINUTE_MS);
 afterAll(() => host.close());
 
+const frozenFolder = (): string => join(host.folder, "host/own-frozen");
 const onBase: VmBuild = { on: { kind: "template", template: "base" }, disk_gib: 4 };
 
 test("what a build writes over a template is a template of its own, with its environment, user and folder", async () => {
@@ -62,7 +64,7 @@ test("what a build writes over a template is a template of its own, with its env
     status: 422,
     body: { code: "unknown_template" },
   });
-  expect(await readdir(join(host.folder, "host/own-frozen"))).toEqual([]);
+  expect(await readdir(frozenFolder())).toEqual([]);
 });
 
 /** A root file system of one program: busybox, by all names that it knows. */
@@ -72,6 +74,32 @@ const BUSYBOX = [
   "echo root:x:0:0::/root:/bin/sh > /mnt/etc/passwd; echo web:x:500:500::/srv:/bin/sh >> /mnt/etc/passwd",
   "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; chown 500:500 /mnt/srv; umount /mnt",
 ].join("\n");
+
+const WRITTEN_BYTES = 32 * 1024 ** 2;
+
+/** A template whose guest would not be ready for ten minutes, and is deleted when its start command runs. */
+async function deleteWhileItStarts(image: DiskImage): Promise<void> {
+  const template = await putTemplate(image, {
+    start: {
+      command: `head -c ${WRITTEN_BYTES} /dev/urandom > /srv/begun; sync; sleep 600`,
+      ready: { kind: "file", path: "/never" },
+      timeout_ms: 10 * MINUTE_MS,
+    },
+  });
+  // Whatever fails below, this is waited for.
+  const freezing = freeze(template).catch((error: unknown) => error);
+  const disks = async (): Promise<Stats[]> =>
+    Promise.all(
+      (await readdir(frozenFolder())).map((name) => stat(join(frozenFolder(), name, "disk.qcow2"))),
+    );
+  await vi.waitFor(
+    async () => expect((await disks()).map(({ size }) => size > WRITTEN_BYTES)).toEqual([true]),
+    { timeout: MINUTE_MS, interval: 200 },
+  );
+  expect(await host.call("DELETE", `/templates/${template}`)).toMatchObject({ status: 204 });
+  expect(await readdir(frozenFolder())).toEqual([]);
+  expect(await freezing).toMatchObject({ status: 422, body: { code: "unknown_template" } });
+}
 
 test("a root file system of another kind runs as well: its start command is frozen with it, runs again after a boot, and it can be paused, kept and stopped", async () => {
   const build = await vms.startBuild("bld_busybox", { on: { kind: "empty" }, disk_gib: 1 });
@@ -112,6 +140,8 @@ test("a root file system of another kind runs as well: its start command is froz
     });
     await host.call("DELETE", `/templates/${failing}`);
   }
+
+  await deleteWhileItStarts(image);
 
   const template = await putTemplate(image, {
     ...{ user: "web", env: { GREETING: "hello" } },
@@ -180,7 +210,7 @@ test("what is no root file system is refused when it is frozen, and nothing of i
   await vms.sh(build, "echo no file system > /dev/vdb");
   const template = await putTemplate(await vms.seal(build, "seal_1"));
   expect(await freeze(template)).toMatchObject({ status: 502, body: { code: "guest_failed" } });
-  expect(await readdir(join(host.folder, "host/own-frozen"))).toEqual([]);
+  expect(await readdir(frozenFolder())).toEqual([]);
   await host.call("DELETE", `/templates/${template}`);
   // More than its image may have, past every file system.
   await vms.sh(build, "dd if=/dev/zero of=/dev/vdb bs=1M count=1150 conv=fsync 2>&1");

@@ -28,7 +28,7 @@ async function freezeWith(spareMib: number): Promise<{ error: unknown; left: str
     // The rest is for the guest.
     resources: { slots: { take } },
   } as unknown as FreezeOptions;
-  const error = await ensureFrozen(options).catch((thrown: unknown) => thrown);
+  const error = await ensureFrozen(options, new AbortController().signal).catch((thrown: unknown) => thrown);
   return { error, left: await readdir(folder) };
 }
 

@@ -40,7 +40,8 @@ export class HostTemplates {
     return this.#options.own.put(id, image, (of) => findLayers(this.#options, of));
   }
 
-  /** Throws `template_not_found`, `layer_missing`, and `guest_failed` where its guest does not boot or its start command fails. */
+  /** Throws `template_not_found`, `layer_missing`, `unknown_template` where it is deleted meanwhile, and `guest_failed` where its guest does not boot
+   *  or its start command fails. */
   async freeze(id: string, sizeName: string): Promise<void> {
     const { own, library } = this.#options;
     const size = findSize(sizeName);
@@ -53,10 +54,11 @@ export class HostTemplates {
     await library.frozen(id, size).catch(notFrozen);
   }
 
-  /** Succeeds also where it is not there. What VMs stand on stays until they are gone. */
+  /** Succeeds also where it is not there, or is being frozen. What VMs stand on stays until they are gone. */
   async delete(id: string): Promise<void> {
     const { own, library, allBackingFiles } = this.#options;
     await own.delete(id);
+    await library.stopFreezing(id);
     const below = await allBackingFiles();
     if (below !== undefined) await library.removeOwn(id, below);
   }

@@ -104,8 +104,11 @@ export function belowClone({ rootImage, layers, disk, diskGib }: FrozenTemplate)
   };
 }
 
-/** The frozen template, made now unless it is there. It appears whole or not at all. Throws `no_capacity` where the host's disk has no room for it. */
-export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTemplate> {
+/**
+ * The frozen template, made now unless it is there. It appears whole or not at all. Throws `no_capacity` where the host's disk has no room for it,
+ * and the reason of `stop`, after which nothing of it runs or is there.
+ */
+export async function ensureFrozen(options: FreezeOptions, stop: AbortSignal): Promise<FrozenTemplate> {
   const target = join(options.folder, await nameInUse(options));
   const frozen = filesIn(target, options);
   if (await isComplete(target)) return frozen;
@@ -124,8 +127,10 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   };
   try {
     await makeDisk(options, join(folder, vmPaths.disk), uidOf(options.resources, slot));
-    await bootAndFreeze(options, record);
+    stop.throwIfAborted();
+    await bootAndFreeze(options, record, stop);
     await makeOverlay(options, join(folder, "overlay"));
+    stop.throwIfAborted();
     await publish(folder, target);
   } finally {
     await releaseResources(options.resources, record);
@@ -245,7 +250,7 @@ interface BuildRecord {
   readonly process: undefined;
 }
 
-async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promise<void> {
+async function bootAndFreeze(options: FreezeOptions, record: BuildRecord, stop: AbortSignal): Promise<void> {
   const { resources, size, machine, boot, rootImage, layers, description } = options;
   const files = {
     kernel: boot.kernel,
@@ -267,7 +272,11 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     state: undefined,
   });
   let step: FreezeStep = "boot";
+  // Whatever is waited for below ends with it: the guest's channel closes with its QEMU.
+  const kill = (): void => void qmp.execute("quit").catch(() => undefined);
+  stop.addEventListener("abort", kill, { once: true });
   try {
+    stop.throwIfAborted();
     await resources.egress.load(resources.slots.slot(record.slot), NO_EGRESS);
     // Only now, when it reaches nothing, and its end is heard of.
     await qmp.execute("cont");
@@ -294,9 +303,11 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     // build.
     channel.close("the template is frozen");
   } catch (error) {
+    stop.throwIfAborted();
     const words = { console: await consoleTail(qmp), log: await lastWords(record.folder) };
     throw new FreezeError(step, words, error);
   } finally {
+    stop.removeEventListener("abort", kill);
     qmp.close();
   }
 }

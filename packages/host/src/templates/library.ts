@@ -15,7 +15,8 @@ import { vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import { compatibilityOf, type InstalledQemu, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
-import { distrust, ensureFrozen, frozenNames, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
+import { Freezes } from "./freezes.ts";
+import { distrust, frozenNames, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
 import { ensureImage, imageFile } from "./image.ts";
 import type { OwnTemplate, OwnTemplates } from "./own-templates.ts";
@@ -70,10 +71,11 @@ interface Entry {
 export class TemplateLibrary {
   readonly #options: LibraryOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #freezing = new Map<string, Promise<FrozenTemplate>>();
+  readonly #freezes: Freezes;
 
   private constructor(options: LibraryOptions, descriptions: readonly TemplateDescription[]) {
     this.#options = options;
+    this.#freezes = new Freezes(options.log);
     for (const description of descriptions) {
       const status = isOnDemand(description) ? "on_demand" : "building";
       this.#entries.set(description.name, { description, image: { status } });
@@ -168,15 +170,7 @@ export class TemplateLibrary {
     const own = this.#options.own.find(name);
     const options =
       own === undefined ? this.#builtIn(name, size, qemu) : this.#freezeOptions(sourceOf(own), size, qemu);
-    const [key] = frozenNames(options);
-    let freezing = this.#freezing.get(key);
-    if (freezing === undefined) {
-      freezing = this.#freeze(options);
-      this.#freezing.set(key, freezing);
-      // A failure rejects all waiting calls, and the next call tries again.
-      freezing.catch(() => this.#freezing.delete(key));
-    }
-    return { frozen: await freezing, boot: this.#options.boot };
+    return { frozen: await this.#freezes.frozen(options), boot: this.#options.boot };
   }
 
   /** A clone did not wake from it: another one is made at the next use, unless this is the other one already. A cloud gives a machine another
@@ -185,8 +179,7 @@ export class TemplateLibrary {
     this.#options.log.warn({ err: error, folder: frozen.folder }, "no clone wakes from this template");
     // A clone that fails later must not have the other template made twice.
     if (!(await distrust(frozen))) return;
-    for (const key of this.#freezing.keys())
-      if (basename(frozen.folder).startsWith(key)) this.#freezing.delete(key);
+    this.#freezes.forget(frozen);
   }
 
   /** Files that disks of VMs of this template may be based on here, also those of its earlier versions. */
@@ -199,17 +192,6 @@ export class TemplateLibrary {
       root_image: (await this.images()).filter((file) => isOwn || isOfIt(basename(file))),
       frozen_disk: frozen.map((folder) => join(folder, vmPaths.disk)),
     };
-  }
-
-  async #freeze(options: FreezeOptions): Promise<FrozenTemplate> {
-    const startedMs = Date.now();
-    const frozen = await ensureFrozen(options);
-    const { description, size } = options;
-    this.#options.log.info(
-      { template: description.name, size: size.name, ms: Date.now() - startedMs },
-      "template ready",
-    );
-    return frozen;
   }
 
   /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
@@ -289,9 +271,13 @@ export class TemplateLibrary {
     return removeUnusedTemplates(folders, { images, frozen, below }, touchedBeforeMs);
   }
 
+  /** Of a template that was taken off this host: its guest is a user's, and may take its time. */
+  stopFreezing(id: string): Promise<void> {
+    return this.#freezes.stop(id, unknown(id));
+  }
+
   /** What is frozen of a template that was taken off this host, where nothing stands on it. */
   async removeOwn(id: string, below: ReadonlySet<string>): Promise<void> {
-    for (const key of this.#freezing.keys()) if (key.startsWith(`${id}-`)) this.#freezing.delete(key);
     const used = new Set([...below].map((file) => dirname(file)));
     for (const folder of await filesIn(this.#options.ownFrozenFolder, (name) => name.startsWith(`${id}-`)))
       if (!used.has(folder)) await rm(folder, { recursive: true, force: true });

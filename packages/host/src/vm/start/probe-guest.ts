@@ -65,6 +65,7 @@ const doing: { readonly [Step in ProbeStep]: string } = {
 /** Two CPUs, because the second one starts in another way than the first. */
 const SIZE: Size = { name: "probe", vcpus: 2, memory_mib: 128, cpu: "shared" };
 const ROOT_MIB = 4;
+const NEVER = new AbortController().signal;
 const FORMAT_DEADLINE_MS = 10_000;
 
 /** Throws ProbeFailure. */
@@ -99,13 +100,14 @@ async function freeze(options: ProbeOptions): Promise<FrozenTemplate> {
   const rootImage = join(folder, "root.ext4");
   await makeEmptyRoot(rootImage);
   try {
-    return await ensureFrozen({
+    const template = {
       ...{ resources, boot, instance, rootImage, layers: [], size: SIZE, folder: join(folder, "frozen") },
       description: { name: "probe", digest: "", disk_gib: 1, warm_up: [] },
       machine: { ...options.machine, vcpus: SIZE.vcpus, memoryMib: SIZE.memory_mib },
       // A part of the template's identity, and nothing else will use this one.
       qemu: { ...options.machine, version: "", cpu: { model: "", revision: "" } },
-    });
+    };
+    return await ensureFrozen(template, NEVER);
   } catch (error) {
     if (error instanceof FreezeError) throw new ProbeFailure(error.step, error.cause, error.lastWords);
     throw new ProbeFailure("start", error, "");
@@ -129,8 +131,7 @@ async function cloneOnce(options: ProbeOptions, frozen: FrozenTemplate): Promise
   let record: VmResources = { name, folder, slot: resources.slots.take().number, process: undefined };
   let step: ProbeStep = "clone";
   try {
-    const signal = new AbortController().signal;
-    const clone = { resources, record, frozen, boot, size: SIZE, isMachine: false, signal };
+    const clone = { resources, record, frozen, boot, size: SIZE, isMachine: false, signal: NEVER };
     const restored = await restoreClone(clone, async ({ process }) => {
       record = { ...record, process };
       step = "restore";
