@@ -190,6 +190,34 @@ test("a root file system of another kind runs as well: its start command is froz
   await host.call("DELETE", `/templates/${template}`);
 });
 
+test("templates are built on templates without an end: their layers are put together, and each has what all before it wrote", async () => {
+  const first = await vms.startBuild("bld_generation", { on: { kind: "empty" }, disk_gib: 1 });
+  await vms.sh(first, BUSYBOX);
+  let image = await vms.seal(first, "seal_1");
+  await vms.destroy(first);
+  const depths: number[] = [];
+  for (let generation = 1; generation <= 9; generation += 1) {
+    const build = await vms.startBuild("bld_generation", { on: { kind: "image", image }, disk_gib: 1 });
+    const write = `echo ${generation} > /mnt/srv/${generation}; rm -f /mnt/srv/${generation - 1}`;
+    await vms.sh(build, `mount /dev/vdb /mnt && { ${write}; umount /mnt; }`);
+    image = await vms.seal(build, "seal_1");
+    // What is written after it stands on the layer that was put together.
+    await vms.sh(build, `mount /dev/vdb /mnt && { echo more > /mnt/srv/more; umount /mnt; }`);
+    const more = await vms.seal(build, "seal_2");
+    depths.push(image.layers.length, more.layers.length);
+    if (generation % 2 === 0) image = more;
+    await vms.destroy(build);
+  }
+  expect(depths.every((depth) => depth <= 8)).toBe(true);
+  expect(depths.filter((depth) => depth === 2).length).toBeGreaterThan(0);
+  const template = await putTemplate(image);
+  expect(await freeze(template)).toMatchObject({ status: 204 });
+  const sandbox = await vms.start("sbx_generation", { template });
+  expect(await vms.sh(sandbox, "ls /srv; cat /srv/9")).toBe("9\nmore\n9\n");
+  await vms.destroy(sandbox);
+  await host.call("DELETE", `/templates/${template}`);
+});
+
 test("an image without a shell runs, and says what it lacks when a command is asked of it", async () => {
   const build = await vms.startBuild("bld_bare", { on: { kind: "empty" }, disk_gib: 1 });
   await vms.sh(

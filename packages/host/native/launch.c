@@ -180,6 +180,8 @@ static void open_all(const struct options *options) {
   limit(RLIMIT_NOFILE, OPEN_FILES);
   // The largest file that it may write, wherever: a guest's disk, and nothing that fills this machine.
   if (options->file_mib) limit(RLIMIT_FSIZE, (rlim_t)options->file_mib << 20);
+  // A write beyond it fails, and does not end the program.
+  signal(SIGXFSZ, SIG_IGN);
   if (options->console) start_console(options->console_log, options->console, options->user);
 }
 

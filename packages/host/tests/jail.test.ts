@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -32,6 +32,8 @@ beforeAll(async () => {
   await runProgram("gcc", ["-std=gnu11", "-O2", "-static", "-pthread", "-o", probe, source], { deadlineMs });
   await mkdir(join(folder, "vm"), { mode: 0o711 });
   await mkdir(join(folder, "libraries"));
+  await writeFile(join(folder, "vm/disk"), "");
+  await chown(join(folder, "vm/disk"), UID, UID);
   await writeFile(join(folder, "memory"), "", { mode: 0o444 });
   await writeFile(join(folder, "other"), "", { mode: 0o666 });
   // A process of the same user, and a socket that every user of the machine may connect to.

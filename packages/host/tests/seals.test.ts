@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { runProgram } from "../src/run.ts";
 import { checkLayer } from "../src/vm/build/check-layer.ts";
+import { DEPTH_MAX } from "../src/vm/build/flatten.ts";
 import { Seals, type SealsOptions } from "../src/vm/build/seals.ts";
 import { Layers } from "../src/vm/disk/layers.ts";
 import type { Running } from "../src/vm/lifecycle/vm-table.ts";
@@ -26,6 +27,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 /** The nodes that a QEMU has, and what each lies over. It outlives the host process. */
 class QemuStub {
   readonly nodes = new Map<string, string | undefined>([["target", "image"]]);
+  #job: { readonly id: string; readonly status: string } | undefined;
   readonly #end = Promise.withResolvers<void>();
   readonly closed = this.#end.promise;
   said: string[] = [];
@@ -45,7 +47,8 @@ class QemuStub {
     return answer;
   }
 
-  #do(command: string, { "node-name": name = "", node, overlay = "" }: Record<string, string>): unknown {
+  #do(command: string, args: Record<string, string>): unknown {
+    const { "node-name": name = "", node, overlay = "" } = args;
     switch (command) {
       case "query-named-block-nodes":
         return [...this.nodes].map(([known, below]) => ({
@@ -57,6 +60,22 @@ class QemuStub {
         return this.nodes.set(name, undefined);
       case "blockdev-snapshot":
         return this.nodes.set(overlay, node);
+      default:
+        return this.#ofJob(command, args);
+    }
+  }
+
+  #ofJob(command: string, { device = "", "base-node": base }: Record<string, string>): unknown {
+    switch (command) {
+      case "query-jobs":
+        return this.#job === undefined ? [] : [this.#job];
+      case "block-stream":
+        if (this.#job !== undefined) throw new Error("there is such a job");
+        this.#job = { id: "flatten", status: "concluded" };
+        return this.nodes.set(device, base);
+      case "job-dismiss":
+        this.#job = undefined;
+        return undefined;
       default:
         throw new Error(`no QEMU is asked for ${command}`);
     }
@@ -134,16 +153,59 @@ test("a seal whose record could not be written is finished by the next one, whic
   expect([...qmp.nodes.keys()]).toEqual(["target", "target-1", "target-2"]);
 });
 
-test("an image has a bounded number of layers, and only a build is sealed", async () => {
-  await writeFile(join(folder, "target.qcow2"), "first");
+const layer = { digest: "1".repeat(64), bytes: 1 };
+
+/** A QEMU whose target lies over as many layers as an image may have. */
+function deep(changes?: { left: number }) {
+  const qmp = new QemuStub();
+  qmp.nodes.set("target-lowest", undefined);
+  const sealed = sealsOf(qmp, changes);
+  const { image } = sealed.entry.record.build;
+  image.layers.push(...Array.from({ length: DEPTH_MAX - 1 }, () => layer));
+  return { qmp, ...sealed, lowest: image.layers.slice(0, 1) };
+}
+
+test.each(["query-jobs", "block-stream", "job-dismiss", "blockdev-snapshot"])(
+  "an image that would have too many layers has two, also where the host is killed at %s",
+  async (command) => {
+    await writeFile(join(folder, "target.qcow2"), "all of them");
+    for (const when of ["before", "after"] as const) {
+      const { qmp, seal, lowest, entry } = deep();
+      qmp.dies = { command, when };
+      await expect(seal("seal_1")).rejects.toThrow("killed");
+      qmp.dies = undefined;
+      const { image } = await seal("seal_1");
+      expect(image.layers).toEqual([...lowest, expect.anything()]);
+      expect(entry.record.build.seals).toMatchObject([{ id: "seal_1", is_flat: true }]);
+      const second = await seal("seal_2");
+      expect(second.image.layers.slice(0, 2)).toEqual(image.layers);
+      expect(second.image.layers).toHaveLength(3);
+      expect(await seal("seal_1")).toEqual({ image });
+    }
+  },
+);
+
+test("layers are put together before the record says so, and the file is changed only after it", async () => {
+  await writeFile(join(folder, "target.qcow2"), "all of them");
+  const changes = { left: 1 };
+  const { qmp, seal, entry } = deep(changes);
+  await expect(seal("seal_1")).rejects.toThrow("killed");
+  expect(qmp.nodes.get("target")).toBe("target-lowest");
+  expect(qmp.said).not.toContain("blockdev-snapshot");
+  expect(entry.record.build.seals).toEqual([{ id: "seal_1" }]);
+  changes.left = Infinity;
+  expect((await seal("seal_1")).image.layers).toHaveLength(2);
+});
+
+test("a VM of an earlier version, which does not name its lowest layer, is sealed as it was", async () => {
+  await writeFile(join(folder, "target.qcow2"), "one of them");
+  const { qmp, seal } = deep();
+  qmp.nodes.delete("target-lowest");
+  expect((await seal("seal_1")).image.layers).toHaveLength(DEPTH_MAX + 1);
+});
+
+test("only a build is sealed", async () => {
   const { seal, entry } = sealsOf(new QemuStub());
-  const seals = Array.from({ length: 15 }, (_, index) => ({
-    id: `seal_${index}`,
-    layer: { digest: "1", bytes: 1 },
-  }));
-  entry.record.build.seals = seals as never;
-  expect((await seal("seal_3")).image.layers).toHaveLength(5);
-  await expect(seal("seal_another")).rejects.toMatchObject({ code: "bad_request" });
   const { build: _none, ...sandbox } = entry.record;
   entry.record = sandbox as typeof entry.record;
   await expect(seal("seal_3")).rejects.toMatchObject({ code: "bad_request" });

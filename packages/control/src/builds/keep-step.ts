@@ -10,8 +10,8 @@ import { stepsOf, type BuildRow, type StepRow } from "./build-store.ts";
 import { beginCached, finishCached, isCached, keepWithinBudgets } from "./cache-store.ts";
 import { noteStepBytes } from "./step-store.ts";
 
-/** Layers of an image that a build may make of its own: each costs every read of its disk a look. The last one is what the build seals in the end. */
-const DEPTH_MAX = 6;
+/** Steps of a build that it may keep: each is a layer, which costs every read of its disk a look. */
+const KEPT_MAX = 4;
 /** Of the other kinds the result is next to nothing, or nearly the template itself. */
 const KEPT: ReadonlySet<string> = new Set(["run", "copy", "dockerfile"]);
 
@@ -34,7 +34,7 @@ export async function keepStep(
   const isShort = tookMs < context.limits.buildCacheStepMs;
   if (key === null || isShort || context.limits.buildCacheGib === 0 || !KEPT.has(kind)) return false;
   const steps = await stepsOf(db, [row.id]);
-  if (isDeep(row, steps) || isWholeImage(step, steps)) return false;
+  if (keptOf(steps) >= KEPT_MAX || isWholeImage(step, steps)) return false;
   const vm = { id: row.id, execution_id: row.execution_id };
   const id = newId("template");
   await beginCached(db, { id, org_id: row.org_id, host_id: row.host_id, key, kind, name });
@@ -65,11 +65,8 @@ async function makeRoom(
     throw new SkerryError("no_capacity", "The build cache has no room for it and all that it stands on.");
 }
 
-/** Whether the image would have too many layers, with this one and the last. */
-function isDeep({ target: { on } }: BuildRow, steps: readonly StepRow[]): boolean {
-  const below = on.kind === "image" ? on.image.layers.length : 1;
-  const kept = steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;
-  return below + kept + 2 > DEPTH_MAX;
+function keptOf(steps: readonly StepRow[]): number {
+  return steps.filter(({ cache_hit, bytes }) => !cache_hit && bytes !== null).length;
 }
 
 /** Whether it is what a Dockerfile comes to. Its configuration lies beside the disk, in the builder, so the step is carried out. */

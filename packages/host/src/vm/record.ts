@@ -42,7 +42,12 @@ const BuildRecord = Type.Object(
     /** In the order in which they were asked for. One without a layer is under way. */
     seals: Type.Array(
       Type.Object(
-        { id: Type.String({ minLength: 1 }), layer: Type.Optional(DiskLayer) },
+        {
+          id: Type.String({ minLength: 1 }),
+          /** Its layer stands on the lowest alone. Known before there is a layer. */
+          is_flat: Type.Optional(Type.Literal(true)),
+          layer: Type.Optional(DiskLayer),
+        },
         { additionalProperties: false },
       ),
     ),

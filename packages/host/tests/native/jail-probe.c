@@ -118,6 +118,16 @@ static void try_calls(void) {
   }
 }
 
+// Of the limit that the test sets.
+static void try_to_fill(void) {
+  enum { LIMIT = 64 << 20 };
+  int disk = open("disk", O_RDWR);
+  if (disk < 0) return;
+  if (pwrite(disk, "", 1, LIMIT - 1) == 1) printf("write below the limit\n");
+  if (pwrite(disk, "", 1, LIMIT) == 1) printf("write beyond the limit\n");
+  close(disk);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   try_process(atoi(argv[1]), "the machine's");
@@ -131,5 +141,6 @@ int main(int argc, char **argv) {
   }
   list_files();
   look_at("/", 0);
+  try_to_fill();
   try_calls();
 }

@@ -21,9 +21,6 @@ export interface BuildOnOptions {
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-/** Of an image. A build lays at least one over it. */
-export const LAYERS_MAX = 16;
-
 /** Throws `layer_missing` where a layer is not on this host, `snapshot_not_found`, `snapshot_damaged` and `template_not_ready`. */
 export async function buildOn(options: BuildOnOptions, { on, disk_gib }: VmBuild): Promise<BuildRecord> {
   const found = await filesOf(options, on, disk_gib);
@@ -32,8 +29,6 @@ export async function buildOn(options: BuildOnOptions, { on, disk_gib }: VmBuild
       "bad_request",
       `What the build stands on has ${found.image.disk_gib} GiB, so its own disk cannot have ${disk_gib}.`,
     );
-  if (found.image.layers.length >= LAYERS_MAX)
-    throw new SkerryError("bad_request", `An image has at most ${LAYERS_MAX} layers.`);
   return { ...found, disk_gib, seals: [] };
 }
 

@@ -7,8 +7,8 @@ import { SkerryError } from "@skerry/contract/errors";
 const HEADER_BYTES = 104;
 const MAGIC = 0x5146_49fb;
 const VERSION = 3;
-/** Where the name of a file below begins; 0 for none. */
-const BACKING_AT = 8;
+/** How long the name of a file below is; 0 for none. */
+const BACKING_BYTES_AT = 16;
 const CRYPT_AT = 32;
 const INCOMPATIBLE_AT = 72;
 /** Written to and not closed: its counters may be wrong, which no reader uses. */
@@ -22,7 +22,7 @@ export async function checkLayer(file: string): Promise<void> {
   const isPlain =
     header.readUInt32BE(0) === MAGIC &&
     header.readUInt32BE(4) === VERSION &&
-    header.readBigUInt64BE(BACKING_AT) === 0n &&
+    header.readUInt32BE(BACKING_BYTES_AT) === 0 &&
     header.readUInt32BE(CRYPT_AT) === 0 &&
     (header.readBigUInt64BE(INCOMPATIBLE_AT) & ~DIRTY) === 0n;
   if (!isPlain) throw new SkerryError("bad_request", "A layer of the image is no layer of a disk.");

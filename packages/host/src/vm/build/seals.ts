@@ -2,9 +2,10 @@
 // after this host process has died in the middle of it too:
 //
 //   1. the record names the seal
-//   2. QEMU writes to a new file from now on; whether it does, QEMU itself says
-//   3. the file of before is copied among the layers, under its digest. Copied, because a QEMU that its guest has taken over may still write to it
-//   4. the record names the layer
+//   2. where the image would have too many layers, QEMU puts those above the lowest together, and the record says so
+//   3. QEMU writes to a new file from now on; whether it does, QEMU itself says
+//   4. the file of before is copied among the layers, under its digest. Copied, because a QEMU that its guest has taken over may still write to it
+//   5. the record names the layer
 
 import { chown, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import {
   SEAL_WITHIN_MS,
   type DiskImage,
+  type DiskLayer,
   type Sealed,
   type SealVm,
 } from "@skerry/contract/host-api/templates";
@@ -22,11 +24,11 @@ import { emptyTarget } from "../../templates/frozen.ts";
 import { withinDiskReserve } from "../disk/disk-reserve.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
-import { TARGET_DEVICE, targetNode, vmPaths } from "../qemu/qemu-arguments.ts";
+import { LOWEST_NODE, TARGET_DEVICE, targetNode, vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
 import type { BuildRecord, VmRecord } from "../record.ts";
 import { fileMibOf, uidOf, type HostResources } from "../vm-resources.ts";
-import { LAYERS_MAX } from "./build-on.ts";
+import { DEPTH_MAX, flatten } from "./flatten.ts";
 
 export interface SealsOptions {
   readonly engine: {
@@ -36,6 +38,8 @@ export interface SealsOptions {
   readonly layers: Layers;
   readonly resources: HostResources;
 }
+
+type Seal = BuildRecord["seals"][number];
 
 const MIB = 1024 ** 2;
 
@@ -48,8 +52,7 @@ export class Seals {
     this.#options = options;
   }
 
-  /** Throws `bad_request` where no template is built in the VM, or it was sealed too often, and `disk_full` where the target holds more than its
-   *  image may. */
+  /** Throws `bad_request` where no template is built in the VM, and `disk_full` where the target holds more than its image may. */
   async seal(id: string, { execution_id, seal_id }: SealVm): Promise<Sealed> {
     const { engine } = this.#options;
     const entry = await engine.usable(id, execution_id);
@@ -65,10 +68,7 @@ export class Seals {
   }
 
   async #note(entry: Running, sealId: string): Promise<void> {
-    const { seals, image } = buildOf(entry);
-    if (seals.some(({ id }) => id === sealId)) return;
-    if (image.layers.length + seals.length >= LAYERS_MAX)
-      throw new SkerryError("bad_request", `An image has at most ${LAYERS_MAX} layers.`);
+    if (buildOf(entry).seals.some(({ id }) => id === sealId)) return;
     await this.#change(entry, (build) => ({ ...build, seals: [...build.seals, { id: sealId }] }));
   }
 
@@ -78,14 +78,33 @@ export class Seals {
     const build = buildOf(entry);
     const index = build.seals.findIndex(({ id }) => id === sealId);
     const uid = uidOf(resources, resources.slots.slot(record.slot));
+    const endMs = performance.now() + SEAL_WITHIN_MS;
+    await orEnded(live.qmp, this.#flatten(entry, index, endMs));
     await orEnded(live.qmp, cut(live.qmp, { folder: record.folder, uid, index }));
     const file = join(record.folder, fileOf(index));
     const maxBytes = fileMibOf(build.disk_gib) * MIB;
-    const content = whileWorthIt(live.qmp, withinDiskReserve(record.folder, layers.read(file)));
+    const content = whileWorthIt(live.qmp, withinDiskReserve(record.folder, layers.read(file)), endMs);
     const layer = await layers.keep(content, maxBytes).catch(tooLarge);
-    await this.#change(entry, ({ seals, ...rest }) => ({
+    await this.#changeSeal(entry, sealId, { layer });
+  }
+
+  async #flatten(entry: Running, index: number, endMs: number): Promise<void> {
+    const { seals, ...build } = buildOf(entry);
+    const { id: sealId = "", is_flat } = seals[index] ?? {};
+    const below = imageOf({ ...build, seals: seals.slice(0, index) });
+    if (is_flat === true || below.layers.length < DEPTH_MAX) return;
+    const { record, live } = entry;
+    const { all, inUse } = await nodesOf(live.qmp);
+    // A VM of an earlier version cannot be told what is the lowest, and a seal of one has perhaps gone further.
+    if (!all.has(LOWEST_NODE) || inUse.has(nodeOf(index + 1))) return;
+    await flatten(live.qmp, { node: nodeOf(index), folder: record.folder, layers: below.layers, endMs });
+    await this.#changeSeal(entry, sealId, { is_flat: true });
+  }
+
+  #changeSeal(entry: Running, sealId: string, facts: Partial<Seal>): Promise<void> {
+    return this.#change(entry, ({ seals, ...rest }) => ({
       ...rest,
-      seals: seals.map((seal) => (seal.id === sealId ? { ...seal, layer } : seal)),
+      seals: seals.map((seal) => (seal.id === sealId ? { ...seal, ...facts } : seal)),
     }));
   }
 
@@ -104,10 +123,18 @@ function buildOf({ record: { build } }: Running): BuildRecord {
   return build;
 }
 
-function imageUpTo({ image, disk_gib, seals }: BuildRecord, sealId: string): DiskImage {
+function imageUpTo({ seals, ...build }: BuildRecord, sealId: string): DiskImage {
   const last = seals.findIndex(({ id }) => id === sealId);
-  const sealed = seals.slice(0, last + 1).flatMap(({ layer }) => (layer === undefined ? [] : layer));
-  return { layers: [...image.layers, ...sealed], disk_gib };
+  return imageOf({ ...build, seals: seals.slice(0, last + 1) });
+}
+
+/** With all that was sealed. */
+function imageOf({ image, disk_gib, seals }: Pick<BuildRecord, "image" | "disk_gib" | "seals">): DiskImage {
+  const layers = seals.reduce<readonly DiskLayer[]>((below, { layer, is_flat }) => {
+    if (layer === undefined) return below;
+    return [...(is_flat === true ? below.slice(0, 1) : below), layer];
+  }, image.layers);
+  return { layers: [...layers], disk_gib };
 }
 
 /** What the VM writes to after so many seals, and its node in QEMU. */
@@ -171,10 +198,13 @@ function ended(cause?: unknown): SkerryError {
 }
 
 /** Ends with the VM, since what is copied is of no use then, and with the time that the caller waits. */
-async function* whileWorthIt(qmp: Qmp, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* whileWorthIt(
+  qmp: Qmp,
+  content: AsyncIterable<Uint8Array>,
+  endMs: number,
+): AsyncGenerator<Uint8Array> {
   let isOpen = true;
   void qmp.closed.then(() => (isOpen = false));
-  const endMs = performance.now() + SEAL_WITHIN_MS;
   for await (const part of content) {
     if (performance.now() > endMs)
       throw new SkerryError("guest_timeout", "The target could not be copied in time.", {

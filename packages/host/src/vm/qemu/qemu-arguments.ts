@@ -41,6 +41,8 @@ export interface TargetFiles {
 
 /** Of a block device: its front is the guest's, and its nodes are files. */
 export const TARGET_DEVICE = "target";
+/** What a target stands on in the end. */
+export const LOWEST_NODE = "target-lowest";
 
 export const vmPaths = {
   qmp: "qmp.sock",
@@ -206,7 +208,7 @@ function diskArguments({ files, isMachine }: QemuOptions): string[] {
 function targetArguments(target: TargetFiles | undefined): string[] {
   if (target === undefined) return [];
   const { rootImage, layers } = target;
-  const backing = rootImage === undefined ? null : chainOf(rootImage, layers);
+  const backing = rootImage === undefined ? null : chainOf(rootImage, layers, LOWEST_NODE);
   const node = targetNode(TARGET_DEVICE, vmPaths.target, backing);
   const device = `virtio-blk-device,id=${TARGET_DEVICE},drive=${TARGET_DEVICE}`;
   return ["-blockdev", JSON.stringify(node), "-device", device];
@@ -222,8 +224,9 @@ export function targetNode(name: string, filename: string, backing: object | nul
 }
 
 /** A raw image and what lies over it, the lowest first; none of it is written to. */
-function chainOf(rootImage: string, layers: readonly string[]): object {
-  const image = { driver: "raw", "read-only": true, file: { driver: "file", filename: rootImage } };
+function chainOf(rootImage: string, layers: readonly string[], lowest?: string): object {
+  const name = lowest === undefined ? {} : { "node-name": lowest };
+  const image = { ...name, driver: "raw", "read-only": true, file: { driver: "file", filename: rootImage } };
   return layers.reduce<object>(
     (backing, filename) => ({
       ...{ driver: "qcow2", "read-only": true, file: { driver: "file", filename } },
