@@ -15,6 +15,7 @@ const platform = await startPlatform({
 });
 afterAll(() => platform.stop());
 
+const run = promisify(execFile);
 const TIMEOUT_MS = 600_000;
 const alone = { name: "hostile", size: "shared-cpu-1x", egress: { mode: "deny_all" } } as const;
 
@@ -82,6 +83,34 @@ test(
   TIMEOUT_MS,
 );
 
+/** In the place of the disk that the host's VMs are on: memory, of which only what is written is taken. */
+async function onSmallDisk(gib: number, work: () => Promise<void>): Promise<void> {
+  const folder = join(platform.state, "host/vms");
+  await run("mount", ["-t", "tmpfs", "-o", `size=${gib}g,mode=711`, "skerry-test", folder]);
+  try {
+    await work();
+  } finally {
+    await run("umount", ["--lazy", folder]);
+  }
+}
+
+test(
+  "a build that fills the disk of its host ends, says why, and what else runs there goes on",
+  async () => {
+    await onSmallDisk(5, async () => {
+      await using sandbox = await platform.client.sandboxes.create({ template: "base" });
+      const steps = [{ run: "cat /dev/zero >/fill" }];
+      const { build: ended, lines } = await build({ steps });
+      expect(ended, lines.join("\n")).toMatchObject({
+        status: "failed",
+        error: { code: "no_capacity", message: expect.stringContaining("builds give way first") },
+      });
+      expect((await sandbox.execute("echo it goes on")).stdout).toBe("it goes on\n");
+    });
+  },
+  TIMEOUT_MS,
+);
+
 /** An archive by this program of Python, which has the open `archive` and `add(name, **fields)`. */
 async function archiveOf(program: string): Promise<Uint8Array<ArrayBuffer>> {
   const folder = await mkdtemp(join(tmpdir(), "skerry-test-context-"));
@@ -99,7 +128,7 @@ ${program}
 archive.close()
 `;
     await writeFile(join(folder, "make.py"), whole);
-    const { stdout } = await promisify(execFile)("python3", [join(folder, "make.py")], {
+    const { stdout } = await run("python3", [join(folder, "make.py")], {
       encoding: "buffer",
     });
     return new Uint8Array(stdout);

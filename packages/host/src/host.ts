@@ -81,6 +81,11 @@ const FIND_DEADLINE_MS = 10_000;
 /** Under the names that QEMU packages of today know. */
 const NO_DISASSEMBLER = ["no-disassembler.4.so", "no-disassembler.5.so"] as const;
 
+/** Each VM has a folder in it. */
+export function vmsFolderOf({ stateFolder }: HostConfig): string {
+  return join(stateFolder, "vms");
+}
+
 export async function openHost(config: HostConfig, log: Logger, step: StepReport): Promise<Host> {
   await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
   const certificates = config.extraCa === undefined ? undefined : await readExtraCertificates(config.extraCa);
@@ -93,7 +98,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const names = openNameProxy(config, range, log);
   const slots = openSlots(config, { names, range, connections, log, isBusy: () => engine.isBusy });
   const common = await openResources(config, { slots, range, program, names, log });
-  const vmsFolder = join(config.stateFolder, "vms");
+  const vmsFolder = vmsFolderOf(config);
   const owner = { instance, places: backingPlaces(config) };
   const found = { resources: common, vmsFolder, owner, log };
   const verdict = await step("Does KVM run a guest here?", () => choose(config, { found, program, boot }));

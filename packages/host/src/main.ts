@@ -8,9 +8,10 @@ import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino, type Logger } from "pino";
 import { clearVms } from "./clear-vms.ts";
 import { readConfig, type HostConfig } from "./config.ts";
-import { openHost, type Host, type StepReport } from "./host.ts";
+import { openHost, vmsFolderOf, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
 import { sweepUnusedFiles } from "./unused-files.ts";
+import { letBuildsGiveWay } from "./vm/build/give-way.ts";
 import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
@@ -58,13 +59,17 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   host.slots.fill();
   void removeUnneeded(host, log, startedMs);
   const ending = new AbortController();
-  const sampling = sampleVms({ vms: () => host.engine.sampled(), log }, ending.signal);
-  const counting = host.resources.denials.run(() => host.engine.counted(), ending.signal);
+  const sampling = sampleVms({ vms: () => host.engine.runningVms.sampled(), log }, ending.signal);
+  const counting = host.resources.denials.run(() => host.engine.runningVms.counted(), ending.signal);
+  const watching = letBuildsGiveWay(
+    { engine: host.engine, vmsFolder: vmsFolderOf(config), log },
+    ending.signal,
+  );
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");
   ending.abort();
-  await Promise.all([host.pool.stop(), sampling, counting]);
+  await Promise.all([host.pool.stop(), sampling, counting, watching]);
   host.engine.close();
   host.names.close();
   await Promise.all([host.slots.stop(), forwarder.close()]);

@@ -8,7 +8,7 @@ export function registerSnapshots(server: HostServer, { engine, snapshots }: Hos
     engine.pause(request.params.id, request.body),
   );
 
-  server.get("/unused-vms", () => ({ items: engine.unused() }));
+  server.get("/unused-vms", () => ({ items: engine.runningVms.unused() }));
 
   server.post("/vms/:id/snapshots", { schema: { params: VmParams, body: SnapshotVm } }, (request, reply) =>
     engine.snapshot(request.params.id, request.body, (still) => {

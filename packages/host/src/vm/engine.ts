@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import type { HostEgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostSnapshot, PauseVm, SnapshotVm, UnusedVm } from "@skerry/contract/host-api/snapshots";
+import type { HostSnapshot, PauseVm, SnapshotVm } from "@skerry/contract/host-api/snapshots";
 import type { VmSamples } from "@skerry/contract/host-api/metrics";
 import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
@@ -14,6 +14,7 @@ import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adoption/adopter.ts";
 import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/find-vms.ts";
+import type { EndReason } from "./lifecycle/end-reason.ts";
 import { boundedWait } from "./lifecycle/bounded-wait.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
@@ -37,8 +38,7 @@ import { allBackingFiles } from "./all-backing-files.ts";
 import { keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
 import { type RecordOwner } from "./read-records.ts";
 import { readSamples } from "./metrics/sample-file.ts";
-import type { CountedVm } from "../network/denial-counts.ts";
-import type { SampledVm } from "./metrics/sampler.ts";
+import { RunningVms } from "./running-vms.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
 import { EndRequests } from "./end-requests.ts";
@@ -64,6 +64,7 @@ export interface EngineOptions {
 }
 
 export class VmEngine {
+  readonly runningVms: RunningVms;
   readonly #options: EngineOptions;
   readonly #table = new VmTable();
   /** Work on a running VM's slot: one at a time, and the slot is not released while it is under way. */
@@ -78,6 +79,7 @@ export class VmEngine {
     const { resources, log } = options;
     const parts = { resources, table: this.#table, slotWork: this.#slotWork, log };
     this.#options = options;
+    this.runningVms = new RunningVms(this.#table, resources.slots);
     this.#lifecycle = new VmLifecycle(parts);
     this.#creations = new Creations(this.#table, this.#lifecycle);
     this.#adopter = new Adopter({ ...parts, lifecycle: this.#lifecycle });
@@ -94,39 +96,9 @@ export class VmEngine {
     return this.#table.all.map((entry) => shown(entry.record));
   }
 
-  /** Sandboxes that run and that nothing uses. */
-  unused(): UnusedVm[] {
-    return this.#table.all.flatMap((entry) => {
-      if (entry.state !== "running" || entry.ending !== undefined) return [];
-      const { id, execution_id, machine } = entry.record;
-      const unusedMs = machine === undefined ? entry.idlePause.unusedMs : undefined;
-      return unusedMs === undefined ? [] : [{ id, execution_id, unused_ms: Math.floor(unusedMs) }];
-    });
-  }
-
   /** What was measured of any life of a VM. */
   samples(id: string, sinceMs: number): Promise<VmSamples> {
     return readSamples(this.#table.known(id).record.folder, sinceMs, Date.now());
-  }
-
-  /** Those that run, as the sampler measures them. */
-  sampled(): SampledVm[] {
-    const { slots } = this.#options.resources;
-    return this.#table.all.flatMap(({ state, record: { id, folder, process, slot } }) =>
-      (state === "running" || state === "adopting") && process !== undefined
-        ? [{ id, folder, process, link: slots.slot(slot).link }]
-        : [],
-    );
-  }
-
-  /** Those that run, as their refused packets are counted. */
-  counted(): CountedVm[] {
-    const { slots } = this.#options.resources;
-    return this.#table.all.flatMap(({ state, record: { id, process, slot } }) =>
-      (state === "running" || state === "adopting") && process !== undefined
-        ? [{ id, netnsFile: slots.slot(slot).netnsFile, startTicks: process.startTicks }]
-        : [],
-    );
   }
 
   get(id: string): Vm {
@@ -270,6 +242,13 @@ export class VmEngine {
 
   egress(id: string, executionId: string): Promise<HostEgressReport> {
     return this.#onSlot(id, executionId, (vm) => reportPolicy(this.#options.resources, vm));
+  }
+
+  /** Nothing where it does not run any more. */
+  async giveUp({ id, execution_id }: Pick<Vm, "id" | "execution_id">, end: EndReason): Promise<void> {
+    const entry = this.#table.find(id);
+    if (entry?.state !== "running" || entry.ending !== undefined) return;
+    if (entry.record.execution_id === execution_id) await this.#lifecycle.giveUp(entry, end);
   }
 
   /** Stops this incarnation of a machine with a grace period and keeps its disk. One that has ended by

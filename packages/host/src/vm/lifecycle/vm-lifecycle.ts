@@ -58,6 +58,16 @@ export class VmLifecycle {
     });
   }
 
+  /** Ends a VM that could go on, where the host needs what it takes. */
+  giveUp(entry: Running, end: EndReason): Promise<void> {
+    this.#options.log.warn({ vm: entry.record.id, reason: end.reason }, "a VM is given up");
+    // Who uses it is told why from now on.
+    entry.record = { ...entry.record, reason: end.reason };
+    const finished = this.#finishRunning(entry, end, 0);
+    entry.ending = finished.then(() => void (this.#ended += 1));
+    return entry.ending;
+  }
+
   /** Stops a machine with a grace period. */
   async stop(entry: Running, graceMs: number): Promise<void> {
     const { table, slotWork, log } = this.#options;

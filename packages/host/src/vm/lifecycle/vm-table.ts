@@ -6,6 +6,7 @@ import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import type { EndReason } from "./end-reason.ts";
+import { gaveWayError } from "../build/gave-way.ts";
 import { mayBe, type VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
@@ -128,5 +129,7 @@ export function hostIsEnding(): SkerryError {
 
 export function notRunning({ state, record }: VmEntry): SkerryError {
   const what = state === "running" ? "stopping" : state === "ended" ? record.status : state;
-  return new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`);
+  return (
+    gaveWayError(record.reason) ?? new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`)
+  );
 }

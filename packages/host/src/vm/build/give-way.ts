@@ -1,0 +1,60 @@
+// Where the disk of a host fills up, builds are refused first, then those that run are ended, and only at the reserve is any other VM refused: the
+// disk that is full stops the VMs of everybody, and a build can be done again.
+
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
+import type { EndReason } from "../lifecycle/end-reason.ts";
+import type { VmRecord } from "../record.ts";
+import { gaveWay } from "./gave-way.ts";
+
+/** Beside the reserve. Below what a new build has to find, so that those which run have a part of it. */
+const KEPT_FREE_BYTES = BUILD_ALLOWANCE_BYTES / 2;
+const LOOK_EVERY_MS = 500;
+/** What `stat` counts in. */
+const SECTOR_BYTES = 512;
+
+type BuildVm = Pick<VmRecord, "id" | "execution_id" | "folder">;
+
+export interface GiveWayOptions {
+  readonly engine: {
+    readonly runningVms: { builds(): BuildVm[] };
+    giveUp(vm: BuildVm, end: EndReason): Promise<void>;
+  };
+  readonly vmsFolder: string;
+  readonly log: Logger;
+}
+
+/** Ends the builds that have written the most, one after the other, as long as the disk is too full. Resolves when it is told to stop. */
+export async function letBuildsGiveWay(options: GiveWayOptions, stop: AbortSignal): Promise<void> {
+  while (!stop.aborted) {
+    await giveWay(options).catch((error: unknown) =>
+      options.log.warn({ err: error }, "it is not known whether builds have to give way"),
+    );
+    await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
+  }
+}
+
+async function giveWay({ engine, vmsFolder }: GiveWayOptions): Promise<void> {
+  const builds = engine.runningVms.builds();
+  if (builds.length === 0 || (await hasRoom(vmsFolder))) return;
+  const sizes = await Promise.all(builds.map(async (vm) => ({ vm, bytes: await writtenBytes(vm) })));
+  const [largest] = sizes.toSorted((one, other) => other.bytes - one.bytes);
+  if (largest !== undefined) await engine.giveUp(largest.vm, gaveWay);
+}
+
+function hasRoom(folder: string): Promise<boolean> {
+  return checkDiskReserve(folder, KEPT_FREE_BYTES).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Of all files in its folder: those that are gone meanwhile count nothing. */
+async function writtenBytes({ folder }: BuildVm): Promise<number> {
+  const names = await readdir(folder).catch(() => []);
+  const found = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => undefined)));
+  return found.reduce((sum, file) => sum + (file?.blocks ?? 0) * SECTOR_BYTES, 0);
+}
