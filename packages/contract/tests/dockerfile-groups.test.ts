@@ -18,6 +18,9 @@ RUN --mount=type=secret,id=token \\
 CMD ["node", "server.js"]
 `;
 
+/** What decides which files of a folder are copied. */
+const IGNORE = [".containerignore", ".dockerignore"];
+
 const inputsOf = (lines: string) =>
   dockerfileGroups(`FROM base\nRUN first\n${lines}\n`)?.map(({ inputs }) => inputs);
 
@@ -26,7 +29,7 @@ test("a group ends before what copies behind a command, and later ones begin on 
     {
       text: `ARG VERSION=1\nFROM node AS app\nENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nCOPY package.json package-lock.json ./\nRUN npm ci\nuser node\n`,
       shown: `ENV NODE_ENV=production \\\n    PORT=8080\nWORKDIR /app\nCOPY package.json package-lock.json ./\nRUN npm ci\nuser node\n`,
-      inputs: ["package.json", "package-lock.json"],
+      inputs: ["package.json", "package-lock.json", ...IGNORE],
     },
     {
       text: `ARG VERSION=1\nFROM skerry-before AS app\nCOPY --chown=node:node . .\nRUN --mount=type=secret,id=token \\\n    npm run build\nCMD ["node", "server.js"]\n`,
@@ -37,12 +40,16 @@ test("a group ends before what copies behind a command, and later ones begin on 
 });
 
 test("what names its files simply depends on these, and all else on the whole context", () => {
-  expect(inputsOf("COPY src/ /lib/x ./a//b /app/")).toEqual([[], ["src", "lib/x", "a/b"]]);
+  expect(inputsOf("COPY src/ /lib/x ./a//b /app/")).toEqual([[], ["src", "lib/x", "a/b", ...IGNORE]]);
   expect(inputsOf("ADD / /app")).toEqual([[], ["."]]);
   for (const each of ["COPY *.js /app/", "COPY $SOURCE /app", 'COPY ["a", "b"]', "COPY ../up /app"])
     expect(inputsOf(each)).toEqual([[], ["."]]);
-  expect(inputsOf("COPY a /a\nRUN --mount=target=/src make\nCOPY b /b")).toEqual([[], ["a", "."], ["b"]]);
-  expect(inputsOf("COPY a /a\nRUN --mount=type=cache,target=/c make")).toEqual([[], ["a"]]);
+  expect(inputsOf("COPY a /a\nRUN --mount=target=/src make\nCOPY b /b")).toEqual([
+    [],
+    ["a", "."],
+    ["b", ...IGNORE],
+  ]);
+  expect(inputsOf("COPY a /a\nRUN --mount=type=cache,target=/c make")).toEqual([[], ["a", ...IGNORE]]);
 });
 
 test("what holds for later commands, and is not on the disk, is said again", () => {
@@ -71,7 +78,7 @@ test("each group is a step, and the last one takes the secrets away", () => {
   const { on, steps } = planBuild(request, { env: { A: "b" }, user: "node", workdir: "/srv" });
   expect(on).toEqual({ template: "node" });
   expect(steps.map(({ kind, inputs }) => [kind, inputs])).toEqual([
-    ["dockerfile", ["package.json", "package-lock.json"]],
+    ["dockerfile", ["package.json", "package-lock.json", ...IGNORE]],
     ["dockerfile", ["."]],
     ["seal", []],
   ]);

@@ -81,6 +81,17 @@ test("an image has a key by its digest and none by its tag, and a Dockerfile by 
   expect(new Set([one, dockerfile({ A: "2" }, "2"), dockerfile({ A: "1" }, "3")]).size).toBe(3);
 });
 
+test("what is left out of a folder that a Dockerfile copies is part of its key, also that there is no such file", () => {
+  const text = "FROM base\nRUN x\nCOPY a /a\n";
+  const key = (more: ContextDigests): string | null | undefined =>
+    keysOf({ dockerfile: { text } }, { context: { ...context, ...more } }).at(-1);
+  const keys = [key({}), key({ ".dockerignore": "3" }), key({ ".dockerignore": "4" })];
+  keys.push(key({ ".containerignore": "3" }));
+  expect(new Set(keys).size).toBe(4);
+  expect(keys).not.toContain(null);
+  expect(key({ a: "5" })).not.toBe(keys[0]);
+});
+
 test("a template's key is that of its last step and of what holds beside its files, in whatever order", () => {
   const config = { env: { A: "1", B: "2" }, user: null };
   expect(templateKey("k", config)).toBe(templateKey("k", { user: null, env: { B: "2", A: "1" } }));

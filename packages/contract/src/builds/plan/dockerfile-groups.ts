@@ -3,6 +3,7 @@
 // stands in every later one again. A file that changes costs the groups from its COPY on.
 
 import { contextPath } from "./context-path.ts";
+import { IGNORE_FILES } from "./dockerignore.ts";
 
 export interface DockerfileGroup {
   readonly text: string;
@@ -61,9 +62,14 @@ export function dockerfileGroups(text: string): readonly DockerfileGroup[] | und
     return {
       text: `${textOf(args)}${first}\n${textOf([...repeated, ...group])}`,
       shown: textOf(group),
-      inputs: [...new Set(inputs.slice(start, end).flatMap((each) => each ?? []))],
+      inputs: withIgnoreFiles(new Set(inputs.slice(start, end).flatMap((each) => each ?? []))),
     };
   });
+}
+
+/** They decide what of a folder is copied. All of the context has them among the rest. */
+function withIgnoreFiles(inputs: ReadonlySet<string>): readonly string[] {
+  return inputs.size === 0 || inputs.has(".") ? [...inputs] : [...inputs, ...IGNORE_FILES];
 }
 
 /** Where groups begin: at what copies, behind a command. */

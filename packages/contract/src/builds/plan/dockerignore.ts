@@ -5,6 +5,8 @@ import { SkerryError } from "../../errors.ts";
 
 /** The file that says it. */
 export const IGNORE_FILE = ".dockerignore";
+/** Those that buildah heeds: the first that there is. */
+export const IGNORE_FILES: readonly string[] = [".containerignore", IGNORE_FILE];
 
 /** What is left out where there is no such file: what is made again in the build, or is of no use there. */
 export const IGNORED_BY_DEFAULT = "**/.git\n**/node_modules\n**/.venv\n**/__pycache__\n";

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { PlannedStep } from "./build-plan.ts";
+import { IGNORE_FILES } from "./dockerignore.ts";
 
 /** A digest of each path that a step reads, as `context-digest.ts` makes it. */
 export type ContextDigests = Readonly<Record<string, string>>;
@@ -28,13 +29,16 @@ export function stepKeys(steps: readonly KeyedStep[], { parent, ...parts }: KeyP
   return steps.map((step) => (before = before === null ? null : stepKey(step, { ...parts, parent: before })));
 }
 
+/** One that is not there is in the key as such. */
+const MAY_BE_MISSING: ReadonlySet<string> = new Set(IGNORE_FILES);
+
 /** What a step does not see is no part of it: a file that it does not copy, how it is called. */
 function stepKey(step: KeyedStep, { parent, builder, context }: KeyParts): string | null {
   // They leave nothing on the disk; what is cloned is in no step's key, and what is pushed leaves the platform.
   if (step.kind === "git" || step.kind === "pack" || step.kind === "push") return null;
   if (step.kind === "image" && !/@sha256:[0-9a-f]{64}$/.test(step.env["STEP_IMAGE"] ?? "")) return null;
   const files = step.inputs.map((input) => [input, Object.hasOwn(context, input) ? context[input] : null]);
-  if (files.some(([, digest]) => digest === null)) return null;
+  if (files.some(([input, digest]) => digest === null && !MAY_BE_MISSING.has(input ?? ""))) return null;
   const seen = Object.entries(step.env).toSorted(byFirst);
   // JSON keeps apart what a mere concatenation would run together.
   return digestOf(JSON.stringify([parent, builder, step.kind, step.command, seen, files]));
