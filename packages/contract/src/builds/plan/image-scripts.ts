@@ -78,7 +78,8 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
     [ -n "\${stages["\${image,,}"]-}" ] || images+=("$image")
   }
   # Not by a process substitution: a guest has no /dev/fd.
-  tr -d '\\r' <"$file" >"$registries/lines" || end 1
+  tr -d '\\r' <"$file" | sed -e '/^[[:space:]]*#/d' | sed -e ':on' -e '/\\\\[[:space:]]*$/{N;s/\\\\[[:space:]]*\\n/ /;b on' -e '}' >"$registries/lines" || end 1
+  set -f
   while read -r word first rest || [ -n "$word" ]; do
     case \${word^^} in
       ARG)
@@ -90,14 +91,25 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
         names "$first"
         read -r as stage _ <<<"$rest"
         [ "\${as^^}" != AS ] || stages["\${stage,,}"]=1 ;;
-      COPY) [ "\${first#--from=}" = "$first" ] || names "\${first#--from=}" ;;
+      COPY|RUN)
+        for option in $first $rest; do
+          case $option in
+            --from=*) names "\${option#--from=}" ;;
+            --mount*[=,]from=*)
+              option=\${option#*[=,]from=}
+              names "\${option%%,*}" ;;
+            --*) ;;
+            *) break ;;
+          esac
+        done ;;
     esac
   done <"$registries/lines"
+  set +f
   begin_phase
   for image in \${images[@]+"\${images[@]}"}; do
     buildah pull --quiet "docker://$image" >/dev/null 2>"$said" || refuse_pull "$image"
   done
-  end_phase "pull the images of FROM and COPY"
+  end_phase "pull the images that the Dockerfile names"
   unset REGISTRY_AUTH_FILE
   rm -f -- ${REGISTRY_AUTH_FILE}
 fi
