@@ -5,7 +5,8 @@ import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
-import { sweepBuilds } from "../src/builds/builder.ts";
+import { LOGS_MAX_BYTES, appendLines } from "../src/builds/build-log-store.ts";
+import { sweepBuildLogs, sweepBuilds } from "../src/builds/builder.ts";
 import {
   activateBuilder,
   buildNow,
@@ -166,4 +167,39 @@ test("of the builds of an organization that ended the last 2,000 are kept, and o
     world.db,
   );
   expect(rows).toEqual([{ count: 2_000, oldest: true }]);
+});
+
+test("of the logs of an organization's builds the last are kept, as many as have room together, and of another one all of its own", async () => {
+  const third = Math.floor(LOGS_MAX_BYTES / 3);
+  const ids: string[] = [];
+  for (let made = 0; made < 5; made += 1) {
+    const { id } = await newBuild(world);
+    ids.push(id);
+    await appendLines(world.db, { buildId: id, step: null, texts: ["first", "second"] });
+    await world.call("POST", `/v1/builds/${id}/cancel`);
+  }
+  await activateBuilder(world);
+  const [oldest = "", old = "", running = "", other = "", last = ""] = ids;
+  const { id: elsewhere } = await new Members(world).newOrganization();
+  await sql`update builds set log_bytes = ${third}, finished_at = now() - interval '1 hour'`.execute(
+    world.db,
+  );
+  await sql`update builds set finished_at = now() - interval '2 hours' where id in (${oldest}, ${other})`.execute(
+    world.db,
+  );
+  await sql`update builds set status = 'building', finished_at = null where id = ${running}`.execute(
+    world.db,
+  );
+  await sql`update builds set org_id = ${elsewhere} where id = ${other}`.execute(world.db);
+  expect(await sweepBuildLogs(world.db, 10)).toBe(0);
+  await sql`update builds set log_bytes = ${third + 3} where id in (${old}, ${other})`.execute(world.db);
+  expect(await sweepBuildLogs(world.db, 10)).toBe(1);
+  expect(await sweepBuildLogs(world.db, 10)).toBe(0);
+  const textsOf = async (id: string): Promise<string[]> => {
+    const { rows } = await sql<{ text: string }>`
+      select text from build_log where build_id = ${id} order by line`.execute(world.db);
+    return rows.map(({ text }) => text);
+  };
+  expect(await textsOf(oldest)).toEqual([expect.stringContaining("The log was removed")]);
+  for (const kept of [old, running, other, last]) expect(await textsOf(kept)).toContain("second");
 });

@@ -3,7 +3,7 @@
 // environments of VMs that were destroyed by a version that did not.
 
 import type { Context } from "../context.ts";
-import { sweepBuilds } from "../builds/builder.ts";
+import { sweepBuildLogs, sweepBuilds } from "../builds/builder.ts";
 import { sweepAccesses } from "../e2b/sweep-accesses.ts";
 import { sweepArchives } from "../e2b/sweep-archives.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
@@ -37,6 +37,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepVmEvents(context.db, BATCH),
         await sweepMachineRestarts(context.db, BATCH),
         await sweepBuilds(context.db, BATCH),
+        await sweepBuildLogs(context.db, BATCH),
         await sweepArchives(context.db, BATCH),
         await sweepAccesses(context.db, BATCH),
         await sweepUsage(context.db, BATCH),

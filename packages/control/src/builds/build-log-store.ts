@@ -8,6 +8,11 @@ export const LOG_MAX_BYTES = 8 * 1024 * 1024;
 /** What a row takes beside its text, in its table and in its index, about. Without it a log of empty lines would be millions of rows. */
 const ROW_BYTES = 100;
 
+/** Of the logs of all builds of an organization that have ended, in the same bytes: thousands of builds may be kept. */
+export const LOGS_MAX_BYTES = 256 * 1024 * 1024;
+/** How many are removed in one statement: each has up to 84,000 lines. */
+const SWEPT_AT_ONCE = 8;
+
 export interface LogRow {
   readonly line: number;
   readonly step: number | null;
@@ -82,4 +87,35 @@ export async function lastLines(
     db,
   );
   return rows.map(({ text }) => text).toReversed();
+}
+
+/** Of the builds of an organization, the logs of those that ended longest ago, while all together are too large; a line says so. Returns how many, at
+ *  most `limit`. */
+export async function sweepBuildLogs(db: Queries, limit: number): Promise<number> {
+  const { rows } = await sql<{ id: string }>`
+    select id from (
+      select id, finished_at, sum(log_bytes) over (partition by org_id order by finished_at desc, id desc) as upto
+      from builds where finished_at is not null and log_bytes > 0
+    ) ended
+    where upto > ${LOGS_MAX_BYTES} order by finished_at limit ${limit}`.execute(db);
+  for (let from = 0; from < rows.length; from += SWEPT_AT_ONCE)
+    await removeLogs(
+      db,
+      rows.slice(from, from + SWEPT_AT_ONCE).map(({ id }) => id),
+    );
+  return rows.length;
+}
+
+async function removeLogs(db: Queries, ids: readonly string[]): Promise<void> {
+  await sql`
+    with emptied as (
+      update builds set log_lines = log_lines + 1, log_bytes = 0
+      where id = any(${ids}::text[]) and finished_at is not null and log_bytes > 0
+      returning id, log_lines
+    ), removed as (
+      delete from build_log using emptied where build_id = id and line < log_lines
+    )
+    insert into build_log (build_id, line, step, text)
+    select id, log_lines, null, 'The log was removed: those of later builds take all the room that logs have.'
+    from emptied`.execute(db);
 }

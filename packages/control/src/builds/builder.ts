@@ -10,6 +10,7 @@ import { removeDeletedTemplates } from "../templates/delete-template.ts";
 import { buildById, dueBuilds, nextBuildDueMs, postponeBuild, type BuildRow } from "./build-store.ts";
 import { runBuild } from "./run-build.ts";
 
+export { sweepBuildLogs } from "./build-log-store.ts";
 export { sweepBuilds } from "./build-store.ts";
 
 const SERVICE = "builder";
