@@ -8,6 +8,7 @@ import {
   readdir,
   readFile,
   readlink,
+  rename,
   rm,
   stat,
   writeFile,
@@ -144,6 +145,17 @@ test("a file that another one has taken the place of is looked at again", async 
   await rm(file);
   await writeFile(file, "another one");
   expect(await layers.digestOf(file)).not.toBe(before);
+});
+
+test("a layer that is here is not read again to know its digest, and a file elsewhere with such a name is", async () => {
+  const file = await sparseFile("disk");
+  const { digest } = await layers.keep(layers.read(file), MAX);
+  const blind = new Layers(join(folder, "layers"), "/no/such/program");
+  expect(await blind.digestOf(blind.pathOf(digest))).toBe(digest);
+  const elsewhere = join(folder, `${"0".repeat(64)}.layer`);
+  await rename(file, elsewhere);
+  await expect(blind.digestOf(elsewhere)).rejects.toThrow();
+  expect(await layers.digestOf(elsewhere)).toBe(digest);
 });
 
 test.each<[string, (part: Buffer, index: number) => Buffer]>([

@@ -4,7 +4,7 @@
 
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { DiskLayer } from "@skerry/contract/host-api/templates";
 import { syncFolder } from "../record.ts";
@@ -12,15 +12,15 @@ import type { BackingFiles } from "./backing-files.ts";
 import { emptyLayer, layerDigest, layerStream, writeLayer, type LayerClaim } from "./layer-stream.ts";
 
 const PART = ".part";
+const LAYER_NAME = /^([0-9a-f]{64})\.layer$/;
 const GIB = 1024 ** 3;
 /** What `stat` counts in. */
 const SECTOR_BYTES = 512;
 
 export class Layers {
   readonly #folder: string;
-  /** By path, size and time of change: such a file is never written to, but another file may replace it. */
-  readonly #digests = new Map<string, Promise<string>>();
-
+  /** Of other files. Such a file is never written to, but another one may replace it. */
+  readonly #digests = new Map<string, { readonly stamp: string; readonly digest: Promise<string> }>();
   readonly #dataRanges: string;
 
   constructor(folder: string, dataRanges: string) {
@@ -33,17 +33,18 @@ export class Layers {
     return layerStream(file, this.#dataRanges);
   }
 
-  /** Takes as long as reading the file, the first time. */
+  /** Of a layer its name says it. Of another file it takes as long as reading it, the first time. */
   async digestOf(file: string): Promise<string> {
     const { size, mtimeMs, ino } = await stat(file);
-    const key = `${file}:${ino}:${size}:${mtimeMs}`;
-    let digest = this.#digests.get(key);
-    if (digest === undefined) {
-      digest = layerDigest(file, this.#dataRanges);
-      this.#digests.set(key, digest);
-      digest.catch(() => this.#digests.delete(key));
-    }
-    return digest;
+    const [, named] = LAYER_NAME.exec(basename(file)) ?? [];
+    if (named !== undefined && this.pathOf(named) === file) return named;
+    const stamp = `${ino}:${size}:${mtimeMs}`;
+    const known = this.#digests.get(file);
+    if (known?.stamp === stamp) return known.digest;
+    const found = { stamp, digest: layerDigest(file, this.#dataRanges) };
+    this.#digests.set(file, found);
+    found.digest.catch(() => this.#digests.get(file) === found && this.#digests.delete(file));
+    return found.digest;
   }
 
   async digestsBelow({ root_image, layers, frozen_disk }: BackingFiles): Promise<VmManifest["below"]> {
