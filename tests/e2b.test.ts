@@ -38,6 +38,10 @@ describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, 
   test("runs commands as the user of the template, in its home, who may become root", async () => {
     const { stdout } = await sandbox.commands.run('whoami; pwd; echo "$HOME $GREETING"; sudo -n id -u');
     expect(stdout).toBe("user\n/home/user\n/home/user hello\n0\n");
+    const where = await sandbox.commands.run(
+      "cd /run/e2b; cat .E2B_SANDBOX; echo; cat .E2B_SANDBOX_ID; env | grep E2B_SANDBOX_ID",
+    );
+    expect(where.stdout).toBe(`true\n${sandbox.sandboxId}E2B_SANDBOX_ID=${sandbox.sandboxId}\n`);
     const root = await sandbox.commands.run("whoami; pwd", { user: "root", cwd: "/tmp" });
     expect(root.stdout).toBe("root\n/tmp\n");
     const failed = await sandbox.commands.run("echo why >&2; exit 7").catch((error: unknown) => error);

@@ -110,8 +110,10 @@ test("an id has no underscore, which TLS does not take in names of hosts; ours i
 test("a process learns that it runs in a sandbox of theirs, and in which", async () => {
   const client = rpcClient(world, Process, { sandbox });
   for await (const { event } of client.start({ process: { cmd: "env" }, stdin: false })) void event;
-  const env = [...world.host.executions.all.values()].at(-1)?.command.env;
-  expect(env).toMatchObject({ E2B_SANDBOX: "true", E2B_SANDBOX_ID: sandbox.sandboxID });
+  expect([...world.host.executions.all.values()].at(-1)?.command).toMatchObject({
+    env: { E2B_SANDBOX: "true", E2B_SANDBOX_ID: sandbox.sandboxID },
+    run_files: { "e2b/.E2B_SANDBOX": "true", "e2b/.E2B_SANDBOX_ID": sandbox.sandboxID },
+  });
 });
 
 test("pages of all origins may call with a token, and learn from no cookie", async () => {

@@ -1,4 +1,5 @@
 #include "child.h"
+#include "run-files.h"
 #include "user.h"
 
 #include <errno.h>
@@ -60,6 +61,7 @@ void execute_child(const struct request *request, struct outcome *outcome) {
   if (request->tty) lay_under(env, &count, (char *[]){"TERM=xterm-256color", NULL});
   setsid();
   if (request->tty) ioctl(0, TIOCSCTTY, 0);
+  run_files_write(request->run_files);
   lay_under(env, &count, user_enter(request, outcome));
   if (request->program[0]) run_program(request->program, env);
   char *const arguments[] = {"sh", "-c", "--", request->command, NULL};

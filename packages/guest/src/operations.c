@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum kind { STRING, INTEGER, BOOLEAN, ENV, ATTRIBUTES, PROGRAM };
+enum kind { STRING, INTEGER, BOOLEAN, ENV, ATTRIBUTES, PROGRAM, FILES };
 
 static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000, PORT_MAX = 65535;
 static const int64_t DEPTH_MAX = 64; // each level of a list holds a descriptor
@@ -46,6 +46,7 @@ static const struct field {
     {"port", INTEGER, offsetof(struct request, port)},
     {"user", STRING, offsetof(struct request, user)},
     {"program", PROGRAM, offsetof(struct request, program)},
+    {"run_files", FILES, offsetof(struct request, run_files)},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -134,6 +135,8 @@ static bool parse_value(struct request *request, struct json *json, const struct
     return parse_pairs(json, to, ATTRIBUTES_MAX);
   case PROGRAM:
     return parse_texts(json, to, PROGRAM_MAX);
+  case FILES:
+    return parse_pairs(json, to, RUN_FILES_MAX);
   }
   return false;
 }
@@ -161,6 +164,21 @@ static const char *find_stale(const struct request *request) {
   return request->clock_us < 1 ? "clock_us is out of range" : NULL;
 }
 
+// "NAME=text": the name leads to a file of /run, or of one folder there.
+static bool is_run_file(const char *pair) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  size_t length = strcspn(pair, "=");
+  if (length > RUN_FILE_NAME_MAX_BYTES || strlen(pair + length + 1) > RUN_FILE_MAX_BYTES) return false;
+  for (int part = 0; part < 2; part++) {
+    size_t allowed = strspn(pair, letters);
+    if (strspn(pair, ".") == allowed) return false; // nothing, or a way up
+    pair += allowed;
+    if (*pair != '/') return *pair == '=';
+    pair++;
+  }
+  return false;
+}
+
 static const char *find_execution_problem(const struct request *request) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
   size_t length = strlen(request->execution);
@@ -172,6 +190,9 @@ static const char *find_execution_problem(const struct request *request) {
   if (request->operation == SIGNAL && (request->signal < 1 || request->signal > 64)) return "signal is out of range";
   if (request->operation != START) return NULL;
   if (request->timeout_ms < 0 || request->timeout_ms > TIMEOUT_MAX_MS) return "timeout_ms is out of range";
+  for (char *const *file = request->run_files; *file; file++) {
+    if (!is_run_file(*file)) return "run_files has a name or a text that is not allowed";
+  }
   if (request->reattach_ms < -1 || request->reattach_ms > TIMEOUT_MAX_MS) return "reattach_ms is out of range";
   return request->workdir && request->workdir[0] != '/' ? "workdir is not absolute" : NULL;
 }

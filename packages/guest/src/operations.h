@@ -12,7 +12,9 @@ enum operation { EXECUTE, MAIN, WRITE, READ, LIST, STAT, MKDIR, MOVE, REMOVE, CH
                  CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
 // A user's 256, and those of a template.
-enum { ENV_MAX_ENTRIES = 288, ATTRIBUTES_MAX = 256, PROGRAM_MAX = 512, EXECUTION_ID_BYTES = 64 };
+enum { ENV_MAX_ENTRIES = 288, ATTRIBUTES_MAX = 256, PROGRAM_MAX = 512, RUN_FILES_MAX = 8, EXECUTION_ID_BYTES = 64 };
+
+enum { RUN_FILE_NAME_MAX_BYTES = 100, RUN_FILE_MAX_BYTES = 1024 };
 
 enum { USER_BYTES = 66 }; // NAME:GROUP, of 32 bytes each
 
@@ -28,6 +30,7 @@ struct request {
   char *env[ENV_MAX_ENTRIES + 1];         // "KEY=value", ends with NULL
   char *attributes[ATTRIBUTES_MAX + 1];   // the same
   char *program[PROGRAM_MAX + 1];         // its name and its arguments, ends with NULL; empty for a shell's command
+  char *run_files[RUN_FILES_MAX + 1];     // "NAME=text", ends with NULL
 };
 
 // Decodes in place: the request's strings lie in `text`. On failure `problem` says what is wrong.

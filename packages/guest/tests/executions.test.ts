@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { StartOperation } from "@skerry/contract/guest-api/guest-operations";
@@ -269,55 +268,6 @@ test("ended executions are forgotten, the oldest first, before their output take
   expect(createHash("sha256").update(kept.stdout).digest("hex")).toBe(
     createHash("sha256").update(Buffer.alloc(RING_BYTES)).digest("hex"),
   );
-});
-
-test("a program is run without a shell, with its words as they are, as the user that is named", async () => {
-  const env = { PATH: "/nowhere:/usr/bin" };
-  const program = ["env", "printf", "%s|", "a b", "$HOME", "", "`id`", "'"];
-  await run.start("shown", { program, env });
-  expect(await run.list()).toMatchObject([{ command: "shown" }]);
-  expect(outputOf(await run.follow().ended).stdout.toString()).toBe("a b|$HOME||`id`|'|");
-  const who = ["/bin/sh", "-c", "id -u; id -g; id -G; pwd; echo $HOME $USER $LOGNAME"];
-  await run.start("", { program: who, user: "nobody", execution: "nobody" });
-  expect(outputOf(await run.follow(0, { execution: "nobody" }).ended).stdout.toString()).toBe(
-    "65534\n65534\n65534\n/\n/nonexistent nobody nobody\n",
-  );
-  await run.start("", { program: who, user: "0", execution: "root" });
-  expect(outputOf(await run.follow(0, { execution: "root" }).ended).stdout.toString()).toContain(
-    "/root root root\n",
-  );
-});
-
-test("a program that cannot be run ends as in a shell, and says why", async () => {
-  for (const [name, exit_code, why] of [
-    ["no-such-program", 127, "No such file or directory"],
-    ["/etc/passwd", 126, "Permission denied"],
-  ] as const) {
-    await run.start("", { program: [name], execution: `exe_${exit_code}` });
-    const ended = await run.follow(0, { execution: `exe_${exit_code}` }).ended;
-    expect(ended.result).toMatchObject({ exit_code });
-    expect(outputOf(ended).stderr.toString()).toBe(`${name}: ${why}\n`);
-  }
-});
-
-test("a program's user must be there, and have the right to enter the folder that is named", async () => {
-  const program = ["pwd"];
-  const workdir = await mkdtemp("/tmp/skerry-roots-"); // mode 700
-  try {
-    const { result } = await run.start("", { program, user: "nobody", workdir });
-    expect(result).toMatchObject({ code: "permission_denied" });
-  } finally {
-    await rm(workdir, { recursive: true });
-  }
-  for (const user of ["nobody-else", "nobody:no-such-group"])
-    expect((await run.start("", { program, user })).result).toMatchObject({ code: "user_not_found" });
-  for (const refused of [
-    { program, user: "n".repeat(66) },
-    { program: [] },
-    { program: Array.from({ length: 513 }, () => "x") },
-  ])
-    expect((await run.start("", refused)).result).toMatchObject({ code: "bad_request" });
-  expect(await run.list()).toEqual([]);
 });
 
 test("what has ended can be forgotten, and what runs cannot", async () => {

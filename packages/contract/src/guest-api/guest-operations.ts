@@ -73,6 +73,9 @@ export interface StartOperation {
   /** As of a configure, of this command alone: it begins in that user's home, or in the `workdir`, which the user must have the right to enter.
    *  Only beside a `program`: an agent of an earlier version would not heed it. */
   readonly user?: string;
+  /** Small files of `/run` that are there when it begins, by name: at most 8, each directly there or in one folder, of at most 1,024 bytes. An agent
+   *  of an earlier version refuses them. */
+  readonly run_files?: Readonly<Record<string, string>>;
   /** Absolute path; without it `/root`. */
   readonly workdir?: string;
   readonly env: Readonly<Record<string, string>>;

@@ -21,6 +21,9 @@ const closed = { additionalProperties: false } as const;
 /** A program's name and its arguments. */
 export const PROGRAM_MAX_WORDS = 512;
 
+/** Of a file directly in `/run`, or in one folder of it. */
+const RUN_FILE_NAME = "^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,40}(/[A-Za-z0-9_.-]{0,40}[A-Za-z0-9_-])?$";
+
 const Incarnation = Type.String({ maxLength: 64 });
 const Natural = Type.Integer({ minimum: 0 });
 const Size = Type.Integer({ minimum: 1, maximum: 65_535 });
@@ -56,11 +59,17 @@ export const StartExecution = Type.Object(
   {
     execution_id: Incarnation,
     command: Type.String(),
-    // A host of an earlier version knows neither, and an agent of one may not.
+    // A host of an earlier version knows none of these, and an agent of one may not.
     /** What is run in place of a shell with `command`, which is then only told of. */
     program: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: PROGRAM_MAX_WORDS })),
     /** Only beside a `program`: who runs it, in whose home it begins where there is no `workdir`. Without one: as the template says. */
     user: Type.Optional(Type.String({ minLength: 1, maxLength: 65 })),
+    /** Files of the guest's `/run` that are there when it begins. */
+    run_files: Type.Optional(
+      Type.Record(Type.String({ pattern: RUN_FILE_NAME }), Type.String({ maxLength: 1_024 }), {
+        maxProperties: 8,
+      }),
+    ),
     workdir: Nullable(Type.String()),
     env: Env,
     timeout_ms: Natural,

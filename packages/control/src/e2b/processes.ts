@@ -130,8 +130,9 @@ async function startProgram(context: Context, call: SandboxCall, { process, user
       ? (await startOfSandbox(context, call))?.workdir
       : resolvePath(cwd, isRelative(cwd) ? await guestUser(context, call, userName) : ROOT);
   const request = { ...options, command: shownLineOf(process), ...(workdir != null && { workdir }) };
+  const program = { words: [cmd, ...args], runFiles: runFilesOf(call) };
   const as = (name: string) =>
-    startFollowed(context, call.caller, { ...call, request, program: { words: [cmd, ...args], user: name } });
+    startFollowed(context, call.caller, { ...call, request, program: { ...program, user: name } });
   try {
     return await as(user);
   } catch (error) {
@@ -167,6 +168,12 @@ function boundedTimeout(leftMs: number): number {
 /** By these, programs find out whether they run in a sandbox of E2B's, and in which. */
 function sandboxEnvironment({ id }: SandboxCall): Record<string, string> {
   return { E2B_SANDBOX: "true", E2B_SANDBOX_ID: bareId(id) };
+}
+
+/** The same for programs that somebody else has started. */
+function runFilesOf(call: SandboxCall): Record<string, string> {
+  const variables = Object.entries(sandboxEnvironment(call));
+  return Object.fromEntries(variables.map(([name, value]) => [`e2b/.${name}`, value]));
 }
 
 const CELLS_MAX = 65_535;

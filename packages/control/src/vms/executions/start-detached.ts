@@ -24,6 +24,8 @@ export interface Program {
   readonly words: readonly string[];
   /** In whose home it begins where the request names no folder. */
   readonly user: string;
+  /** Files of the guest's `/run` that are there when it begins. */
+  readonly runFiles: Readonly<Record<string, string>>;
 }
 
 /** As the host is told. -1: detached. */
@@ -119,10 +121,10 @@ export async function startFollowed(
   }
 }
 
-function readProgram({ words, user }: Program, { command, env = {} }: ExecutionRequest) {
+function readProgram({ words, user, runFiles }: Program, { command, env = {} }: ExecutionRequest) {
   for (const word of words) checkText("command", word);
   checkTogether({ command: [command, ...words], env });
-  return { program: [...words], user };
+  return { program: [...words], user, run_files: { ...runFiles } };
 }
 
 /** Input, and its end. That a command reads none of it is its own affair. */
