@@ -131,7 +131,7 @@ whole?.(
       'RUN echo "$GREETING" | cat - /opt/installed src/text >answer',
       "USER 1000",
     ].join("\n");
-    const request = { steps: undefined, from: "base", dockerfile: { text }, size: "shared-cpu-2x" };
+    const request = { steps: undefined, dockerfile: { text }, size: "shared-cpu-2x" };
     await mkdir(join(folder, "src"), { recursive: true });
     await writeFile(join(folder, "needs.txt"), "library 1\n");
     await writeFile(join(folder, "src/text"), "first\n");

@@ -126,6 +126,25 @@ test("a template is built on another one, a tag is given to another version, and
   expect((await world.call("GET", "/v1/templates/app:2")).status).toBe(200);
 });
 
+test("FROM of a Dockerfile means the template of that name, and an image of a registry where there is none", async () => {
+  await builtTemplate(world, { name: "named", tag: "1", steps: [{ env: { GREETING: "hello" } }] });
+  const standsOn = async (text: string, more: Record<string, unknown> = {}): Promise<unknown> => {
+    const { id } = await newBuild(world, { steps: undefined, context: true, dockerfile: { text, ...more } });
+    const { rows } = await sql<{ on: unknown }>`
+      select coalesce(request ->> 'from', target -> 'on' ->> 'kind') as on from builds where id = ${id}`.execute(
+      world.db,
+    );
+    await world.call("POST", `/v1/builds/${id}/cancel`);
+    return rows[0]?.on;
+  };
+  expect(await standsOn("FROM base\nRUN x\n")).toBe("base");
+  expect(await standsOn("FROM named:1\nRUN x\n")).toBe("named:1");
+  expect(await standsOn("FROM named:2\nRUN x\n")).toBe("empty");
+  expect(await standsOn("FROM registry.example/app\nRUN x\n")).toBe("empty");
+  expect(await standsOn("FROM base AS build\nRUN x\nFROM named\nCOPY --from=build /a /b\n")).toBe("named");
+  expect(await standsOn("ARG ON=base\nFROM $ON\n", { args: { ON: "named" } })).toBe("named");
+});
+
 test("a host that does not answer loses a deleted template when it answers again", async () => {
   const id = String((await builtTemplate(world, { name: "gone" })).template_id);
   world.host.templates.failures.set("delete", new SkerryError("host_unavailable", "away"));

@@ -2,6 +2,7 @@
 
 import type { BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
+import { basesOf } from "@skerry/contract/builds/plan/dockerfile-instructions";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
 import { SkerryError } from "@skerry/contract/errors";
@@ -29,6 +30,8 @@ const SIZE_DEFAULT = "shared-cpu-4x";
 const READY_WITHIN_MS = 300_000;
 /** In an error. */
 const NAMED_PATHS_MAX = 5;
+/** Of a Dockerfile, that are looked up. */
+const BASES_MAX = 20;
 /** Where nothing is built upon, any host will do that has this template, which all have. */
 const ANYWHERE = "base";
 
@@ -55,9 +58,12 @@ export interface BuildParams {
 export async function readBuildParams(
   context: Context,
   caller: Caller,
-  request: BuildRequest,
+  asked: BuildRequest,
 ): Promise<BuildParams> {
-  const { snapshot, own } = await originOf(context, caller, request.from);
+  const builtIn = await builtInNames(context);
+  const from = asked.from ?? (await templateOfDockerfile(context, caller, asked.dockerfile, builtIn));
+  const request = from === undefined ? asked : { ...asked, from };
+  const { snapshot, own } = await originOf(context, caller, from);
   const plan = planBuild(request, own && inheritedOf(own.config));
   checkContext(request);
   checkDigests(request, plan);
@@ -67,7 +73,7 @@ export async function readBuildParams(
   const bounds = readBuildBounds(context, request);
   const { size } = bounds;
   return {
-    name: checkTemplateName(request.name, await builtInNames(context)),
+    name: checkTemplateName(request.name, builtIn),
     tag: request.tag ?? DEFAULT_TAG,
     request: { ...request, sizes: readFrozenSizes(request.sizes, size) },
     plan,
@@ -93,6 +99,20 @@ export function readBuildBounds(
     timeoutMs: readDurationWithin("timeout", timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
     egress: readEgressParams(egress ?? defaultBuildEgress(context)),
   };
+}
+
+/** What the Dockerfile begins on, where that is a template: of several the one of the last stage. */
+async function templateOfDockerfile(
+  { db }: Context,
+  { orgId }: Caller,
+  { text, args }: NonNullable<BuildRequest["dockerfile"]> = {},
+  builtIn: readonly string[],
+): Promise<string | undefined> {
+  for (const name of text === undefined ? [] : basesOf(text, args).slice(0, BASES_MAX)) {
+    const isTemplate = builtIn.includes(name) || (await findOwnTemplate(db, orgId, name)) !== undefined;
+    if (isTemplate) return name;
+  }
+  return undefined;
 }
 
 /** What `from` names, where that is the organization's own. Of a snapshot it is its template that says what holds in its VMs. */

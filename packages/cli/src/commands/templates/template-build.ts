@@ -66,7 +66,7 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--archive <file>", "build the image in this OCI or Docker archive instead of a folder")
     .option(
       "--from <template>",
-      "the template or snapshot to stand on, or that FROM of this name in a Dockerfile means",
+      "the template or snapshot to stand on (of a Dockerfile it is the template that FROM names)",
     )
     .option("--no-cache", "carry out every step, also where its result is cached")
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")

@@ -3,6 +3,7 @@
 // stands in every later one again. A file that changes costs the groups from its COPY on.
 
 import { contextPath } from "./context-path.ts";
+import { instructionsOf, type Instruction } from "./dockerfile-instructions.ts";
 import { IGNORE_FILES } from "./dockerignore.ts";
 
 export interface DockerfileGroup {
@@ -11,14 +12,6 @@ export interface DockerfileGroup {
   readonly shown: string;
   /** Paths of the context that it reads. */
   readonly inputs: readonly string[];
-}
-
-interface Instruction {
-  /** In capitals. */
-  readonly word: string;
-  readonly rest: string;
-  /** With the lines that it goes on in. */
-  readonly text: string;
 }
 
 /** What a later group begins on, as its FROM says. */
@@ -117,28 +110,4 @@ function copyInputs(rest: string): readonly string[] | undefined {
   } catch {
     return ["."];
   }
-}
-
-/** Undefined where another character than a backslash goes on with the next line. */
-function instructionsOf(text: string): readonly Instruction[] | undefined {
-  const found: Instruction[] = [];
-  let lines: string[] = [];
-  for (const line of text.split(/\r?\n/)) {
-    if (/^\s*#/.test(line)) {
-      if (/^\s*#\s*escape\s*=/i.test(line)) return undefined;
-      continue;
-    }
-    if (line.trim() === "") continue;
-    lines.push(line);
-    if (/\\\s*$/.test(line)) continue;
-    found.push(instructionOf(lines));
-    lines = [];
-  }
-  return lines.length === 0 ? found : [...found, instructionOf(lines)];
-}
-
-function instructionOf(lines: readonly string[]): Instruction {
-  const whole = lines.map((line) => line.replace(/\\\s*$/, " ")).join("");
-  const [, word = "", rest = ""] = /^\s*(\S+)\s*(.*)$/s.exec(whole) ?? [];
-  return { word: word.toUpperCase(), rest: rest.trim(), text: lines.join("\n").trim() };
 }

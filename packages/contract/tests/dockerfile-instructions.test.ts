@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { basesOf } from "../src/builds/plan/dockerfile-instructions.ts";
+
+test.each<[text: string, bases: string[]]>([
+  ["FROM base\nRUN x", ["base"]],
+  ["# FROM not\nfrom --platform=linux/amd64 \\\n  web:42 AS app\n", ["web:42"]],
+  ["FROM node AS build\nFROM build AS test\nFROM base\nCOPY --from=build a b", ["base", "node"]],
+  ["FROM base AS one\nFROM base\nFROM scratch\nFROM ONE", ["base"]],
+  ['ARG NAME="web"\nARG TAG\nFROM ${NAME}:1\nFROM x:$TAG\nFROM $NAME', ["web", "web:1"]],
+  ["RUN echo FROM base", []],
+  ["# escape=`\nFROM base", []],
+  ["FROM", [""]],
+])("%j begins on these", (text, bases) => {
+  expect(basesOf(text)).toEqual(bases);
+});
+
+test("an argument of the request is taken before the one of the Dockerfile", () => {
+  expect(basesOf("ARG ON=web\nFROM $ON", { ON: "base" })).toEqual(["base"]);
+  expect(basesOf("ARG ON\nFROM $ON", { ON: "base", FROM: "x" })).toEqual(["base"]);
+  expect(basesOf("ARG constructor\nFROM $constructor")).toEqual([]);
+});
