@@ -12,7 +12,7 @@ const aliases: Readonly<Record<string, Readonly<Record<string, readonly string[]
   machine: { destroy: ["rm", "delete"], list: ["ps"] },
   org: { delete: ["rm"], list: ["ls"] },
   host: { remove: ["rm", "delete"], list: ["ls"] },
-  template: { list: ["ls"] },
+  template: { list: ["ls"], delete: ["rm"] },
   registry: { logout: ["rm", "delete"], list: ["ls"] },
   size: { list: ["ls"] },
   audit: { list: ["ls"] },

@@ -6,6 +6,7 @@ import type { Build } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { sizeText } from "../../byte-sizes.ts";
+import { printBuildLog } from "./build-log.ts";
 import { addExamples, given, wholeNumber } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { addWatchFlag, listOrWatch } from "../../watched-list.ts";
@@ -130,21 +131,7 @@ function registerLogs(builds: Command, cli: Cli): void {
     .argument("<id>", "id of the build")
     .option("-f, --follow", "go on until it has ended")
     .action(async (id: string, flags: { readonly follow?: boolean }, self: Command) => {
-      const client = await cli.client(self);
-      const { signal } = cli;
-      if (flags.follow === true) {
-        for await (const { text } of client.builds.followLog(id, { signal })) await cli.output.line(text);
-        return;
-      }
-      let after = 0;
-      for (;;) {
-        const { lines, more } = await client.builds.log(id, { after, signal });
-        for (const { line, text } of lines) {
-          after = line;
-          await cli.output.line(text);
-        }
-        if (!more) return;
-      }
+      await printBuildLog(cli, await cli.client(self), id, flags);
     });
   addExamples(logs, `skerry build logs ${EXAMPLE} --follow`);
 }

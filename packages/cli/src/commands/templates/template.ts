@@ -3,7 +3,9 @@
 import { parseTemplateName } from "@skerry/contract/templates/template-name";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { CliError } from "../../errors.ts";
 import { addExamples } from "../../options.ts";
+import { printBuildLog } from "../builds/build-log.ts";
 import { forEach } from "../vms/vm-list.ts";
 import { registerTemplateBuild } from "./template-build.ts";
 import { registerTemplatePush } from "./template-push.ts";
@@ -41,6 +43,18 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
       ]);
     });
   addExamples(templateShow, "skerry template show base");
+
+  const logs = templates
+    .command("logs")
+    .description("Print what the build of a template has printed.")
+    .argument("<name>", "name or id of the template")
+    .action(async (name: string, _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      const { build_id } = await client.templates.get(name, { signal: cli.signal });
+      if (build_id === null) throw builtIn(name);
+      await printBuildLog(cli, client, build_id, {});
+    });
+  addExamples(logs, "skerry template logs web:42");
 
   registerTemplateBuild(templates, cli);
   registerTemplatePush(templates, cli);
@@ -87,6 +101,16 @@ function registerVersions(templates: Command, cli: Cli): void {
       });
     });
   addExamples(remove, "skerry template delete web:42");
+}
+
+function builtIn(name: string): CliError {
+  return new CliError(
+    "template_without_build",
+    `The template "${name}" is built in, so no build has made it.`,
+    {
+      remediation: "`skerry template list` shows its status.",
+    },
+  );
 }
 
 async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise<void> {
