@@ -13,7 +13,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EgressDenial, HostEgress } from "@skerry/contract/vms/egress";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { EgressLoader } from "../src/network/egress-loader.ts";
-import { ipBatch } from "../src/network/netns-exec.ts";
+import { ipBatch, listTable, loadRules } from "../src/network/netns-exec.ts";
+import { openingScript } from "../src/network/named-addresses.ts";
+import { POLICY_TABLE } from "../src/network/policy-rules.ts";
 import { runProgram } from "../src/run.ts";
 import { findByUid } from "../src/vm/qemu/process.ts";
 import { clientHello } from "./support/client-hello.ts";
@@ -294,6 +296,77 @@ test("only allowed names are looked up, and only addresses that may be reached a
   expect(await lookUp("secret.attacker.example")).toBe("3\n");
   expect(arrivals.filter(({ asked }) => asked?.includes("attacker"))).toEqual([]);
   expect(await denials()).toContain("domain secret.attacker.example udp 53");
+});
+
+/** What comes back of "hello" from a service that is neither HTTP nor TLS. */
+const echo = (address: string, protocol: "tcp" | "udp" = "tcp"): Promise<string> =>
+  wire.guest(
+    `(exec 3<>/dev/${protocol}/${address}/2222 && echo hello >&3 && timeout 2 head -n 1 <&3) 2>/dev/null || echo nothing`,
+  );
+
+test("another protocol reaches what an allowed name was looked up to, once it was, and nothing else", async () => {
+  expect(await echo(shared)).toBe("nothing\n");
+  expect(await denials()).toContain("deny_all  tcp 2222");
+  for (const name of ["mixed.example", "inner.example", "elsewhere.example"]) await lookUp(name);
+  expect(await echo(shared)).toBe("hello\n");
+  expect(await echo(shared, "udp")).toBe("hello\n");
+  for (const address of [other, "10.1.2.3", wire.world]) expect(await echo(address)).toBe("nothing\n");
+  // On the ports that names decide, the address decides nothing.
+  expect(await tls(shared, "evil.example")).not.toContain(shared);
+  expect(await http(shared, get("evil.example", "/", closing))).toContain("403");
+  const quic = `exec 3<>/dev/udp/${shared}/443 && echo hello >&3 && timeout 1 head -n 1 <&3 || echo closed`;
+  expect(await wire.guest(quic)).not.toContain("hello");
+  expect(await denials()).toContain("no_domain  udp 443");
+});
+
+test("a connection outlives its name's time, and no policy without the name", async () => {
+  await lookUp("good.example");
+  const client = wire.spawnInGuest(
+    `exec 3<>/dev/tcp/${shared}/2222; while read -r line; do echo $line >&3; timeout 2 head -n 1 <&3 || echo cut; done`,
+  );
+  let said = "";
+  client.stdout?.on("data", (text: Buffer) => (said += text.toString()));
+  const says = async (line: string): Promise<string> => {
+    said = "";
+    client.stdin?.write(`${line}\n`);
+    await until(() => Promise.resolve(said.endsWith("\n")));
+    return said;
+  };
+  try {
+    expect(await says("one")).toBe("one\n");
+    // The address is not open any more, as when its time is over.
+    await wire.rules.replace(wire.slot, policy);
+    expect(await says("two")).toBe("two\n");
+    expect(await echo(shared)).toBe("nothing\n");
+    await wire.rules.replace(wire.slot, { ...policy, allow_domains: ["*.good.example"] });
+    expect(await says("three")).toBe("cut\n");
+  } finally {
+    client.kill("SIGKILL");
+  }
+});
+
+test("where the policy names ports, another protocol has those alone", async () => {
+  await wire.rules.replace(wire.slot, { ...policy, allow_ports: [22] });
+  await lookUp("good.example");
+  expect(await echo(shared)).toBe("nothing\n");
+  expect(await tls(shared, "good.example")).toContain(shared);
+  await wire.rules.replace(wire.slot, { ...policy, allow_ports: [2222] });
+  await lookUp("good.example");
+  expect(await echo(shared)).toBe("hello\n");
+  expect(await echo(shared, "udp")).toBe("nothing\n");
+});
+
+test("an address that is open already is open for as long as the newest answer says", async () => {
+  const timeLeft = async (): Promise<number> => {
+    const listed = JSON.stringify(await listTable("inet", POLICY_TABLE, wire.slot));
+    return Number(/"val":"[^"]+","timeout":\d+,"expires":(\d+)/.exec(listed)?.[1]);
+  };
+  for (const ttlS of [10, 300, 20]) {
+    await loadRules(openingScript(POLICY_TABLE, new Map([[shared, ttlS]])), wire.slot);
+    const left = await timeLeft();
+    expect(left).toBeGreaterThan(ttlS);
+    expect(left).toBeLessThanOrEqual(ttlS + 60);
+  }
 });
 
 test("a name with more addresses than a datagram holds is resolved, and answered within one", async () => {

@@ -21,7 +21,7 @@ afterEach(async () => {
 const GUEST = "127.0.0.1";
 const policy: NamePolicy = {
   ...{ mode: "deny_all", allow_domains: ["*.example"], deny_domains: [], never: [], deny_cidrs: [] },
-  ...{ private_networks: [], open_cidrs: [] },
+  ...{ private_networks: [], open_cidrs: [], mark: 1 },
 };
 
 function guestsOf(resolver = new Resolver(() => Promise.resolve([]))): Guests {
@@ -31,7 +31,11 @@ function guestsOf(resolver = new Resolver(() => Promise.resolve([]))): Guests {
 }
 
 test("a query from port 0, to which nothing can be sent, is passed over, and the next one is answered", async () => {
-  const door = new DnsDoor({ guests: guestsOf(), servers: () => Promise.resolve([]) });
+  const door = new DnsDoor({
+    guests: guestsOf(),
+    servers: () => Promise.resolve([]),
+    open: () => Promise.resolve(),
+  });
   door.datagrams.bind(0, GUEST);
   await once(door.datagrams, "listening");
   cleanups.push(() => door.datagrams.close());

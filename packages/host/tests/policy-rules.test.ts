@@ -1,6 +1,7 @@
 import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { namedMark } from "../src/network/named-addresses.ts";
 import { policyRulesScript } from "../src/network/policy-rules.ts";
 
 const closed: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
@@ -77,13 +78,14 @@ test("the mode speaks last, and names are sent on only where they may be looked 
   expect(decisions({ dns: true })[0]).toBe("ct original ip daddr 169.254.0.22 meta mark set 1 accept");
 });
 
-test("names decide HTTP and TLS behind every denial, and nothing else passes by them", () => {
+test("names decide HTTP and TLS behind every denial, and what is neither passes to what they have led to", () => {
   const named = {
     allow_domains: ["example.com"],
     allow_cidrs: ["203.0.113.0/24"],
     allow_ports: [22],
     dns: true,
   };
+  const mark = namedMark({ ...closed, ...named });
   expect(decisions(named)).toEqual([
     "ct original ip daddr 169.254.0.22 iifname tap0 limit rate over 500/second burst 1000 packets drop",
     "ct original ip daddr 169.254.0.22 meta l4proto udp ct reply proto-src 10054 meta mark set 1 accept",
@@ -100,6 +102,8 @@ test("names decide HTTP and TLS behind every denial, and nothing else passes by 
     "meta l4proto tcp ct original proto-dst { 80, 443 } meta mark set 8 accept",
     "meta l4proto udp ct original proto-dst 443 meta mark set 8 accept",
     "ct original ip daddr @allow_cidrs meta mark set 4 accept",
+    `ct mark ${mark} meta mark set 1 accept`,
+    `ct original ip daddr @named meta l4proto tcp ct original proto-dst @allow_ports ct status ! confirmed ct mark set ${mark} meta mark set 1 accept`,
     "meta mark set 6 accept",
   ]);
   expect(compiled(named)).toContain("th dport 53 dnat ip to 198.18.0.1:10054");

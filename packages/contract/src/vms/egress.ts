@@ -15,6 +15,8 @@
 //     then the mode                                                     rules `deny_domain`, `domain`
 //   - one that shows no name is denied: no SNI, an encrypted ClientHello, no HTTP; and so is UDP to port 443 (QUIC)    rule `no_domain`
 //   - a name that resolves to what 1, 2 or 3 denies is denied by that rule
+//   - with `deny_all`, other ports and protocols pass to public addresses that a lookup of an allowed domain was answered with, for its time
+//     to live; TCP on `allow_ports` alone where there are any
 // Lookups of names go by the same lists.
 //
 // So an allowed 0.0.0.0/0 is every public network, and of the private ones those that are granted.
@@ -44,7 +46,7 @@ const Cidrs = (description: string) =>
 
 const Ports = Type.Array(Type.Integer(), {
   maxItems: EGRESS_MAX_ENTRIES,
-  description: "Restricts allowed CIDRs to these TCP ports.",
+  description: "Restricts allowed CIDRs, and the addresses of allowed domains, to these TCP ports.",
 });
 
 const Domains = (description: string) =>
@@ -63,7 +65,7 @@ export const EgressRequest = named(
     allow_ports: Type.Optional(Ports),
     allow_domains: Type.Optional(
       Domains(
-        "Allowed domains, for HTTP on port 80 and TLS on port 443; implies `deny_all`. `*.example.com` is every name below `example.com`.",
+        "Allowed domains, by name for HTTP on port 80 and TLS on port 443, and for other protocols by the addresses that they are looked up to; implies `deny_all`. `*.example.com` is every name below `example.com`.",
       ),
     ),
     deny_domains: Type.Optional(

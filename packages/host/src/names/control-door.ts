@@ -2,14 +2,24 @@
 
 import { createServer, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import type { NameProxyAnswer, NameProxyHello, NameProxyRequest } from "../network/name-proxy-protocol.ts";
+import type {
+  NameProxyAnswer,
+  NameProxyHello,
+  NameProxyOpening,
+  NameProxyRequest,
+} from "../network/name-proxy-protocol.ts";
 import type { Guests } from "./guests.ts";
+
+/** A lookup waits no longer for the host. */
+const OPENED_WITHIN_MS = 1_000;
 
 export class ControlDoor {
   readonly server: Server;
   readonly #identity: string;
   readonly #guests: Guests;
   readonly #end = Promise.withResolvers<void>();
+  readonly #opening = new Map<number, () => void>();
+  #openings = 0;
   #host: Socket | undefined;
 
   constructor(identity: string, guests: Guests) {
@@ -25,6 +35,20 @@ export class ControlDoor {
   /** Resolves when the host has asked for the end. */
   get ended(): Promise<void> {
     return this.#end.promise;
+  }
+
+  /** Resolves when the host has opened the addresses, or there is none that does. Nothing but HTTP and TLS gets there then. */
+  async open(led: Omit<NameProxyOpening, "opening">): Promise<void> {
+    const opening = (this.#openings += 1);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#host === undefined) return;
+    this.#opening.set(opening, resolve);
+    const deadline = setTimeout(resolve, OPENED_WITHIN_MS);
+    const line: NameProxyOpening = { opening, ...led };
+    this.#host.write(`${JSON.stringify(line)}\n`);
+    await promise;
+    clearTimeout(deadline);
+    this.#opening.delete(opening);
   }
 
   /** There is one host process; the last one to come is it. */
@@ -49,6 +73,7 @@ export class ControlDoor {
     if ("set" in request) this.#guests.set(request.set);
     if ("forget" in request) this.#guests.forget(request.forget);
     if ("denials" in request) return { id, denied: this.#guests.get(request.denials)?.denied ?? [] };
+    if ("opened" in request) this.#opening.get(request.opened)?.();
     if ("end" in request) this.#end.resolve();
     return { id };
   }

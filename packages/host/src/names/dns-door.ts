@@ -6,6 +6,7 @@ import { createServer, type Server } from "node:net";
 import { canonicalName } from "@skerry/contract/domains";
 import { sendDnsQuery, sendDnsQueryByStream } from "../network/dns-query.ts";
 import { FairShare } from "../network/fair-share.ts";
+import type { NameProxyOpening } from "../network/name-proxy-protocol.ts";
 import type { NameServer } from "../network/name-servers.ts";
 import { refusalOfAddress, refusalOfName } from "./decide-name.ts";
 import {
@@ -17,6 +18,8 @@ import {
   type Question,
 } from "./dns-message.ts";
 import type { Guest, Guests } from "./guests.ts";
+import type { Policy } from "./policy.ts";
+import type { Resolved } from "./resolver.ts";
 
 /** Under way, of all guests and of one. */
 const QUERIES = { all: 512, each: 32 } as const;
@@ -31,6 +34,8 @@ const NO_ADDRESSES: ReadonlySet<number> = new Set([recordTypes.AAAA, recordTypes
 export interface DnsDoorOptions {
   readonly guests: Guests;
   readonly servers: () => Promise<readonly NameServer[]>;
+  /** Has the host let the guest reach these by other protocols than HTTP and TLS. */
+  readonly open: (led: Omit<NameProxyOpening, "opening">) => Promise<void>;
 }
 
 export class DnsDoor {
@@ -106,7 +111,9 @@ export class DnsDoor {
   ): Promise<Buffer> {
     const name = canonicalName(question.name);
     if (name === undefined) return answerTo(question, answerCodes.noSuchName);
-    const rule = refusalOfName(guest.policy, name);
+    // It may change while servers are asked.
+    const { policy } = guest;
+    const rule = refusalOfName(policy, name);
     if (rule !== undefined) {
       guest.refuse({ rule, name, port: DNS_PORT, protocol });
       return answerTo(question, answerCodes.noSuchName);
@@ -118,15 +125,26 @@ export class DnsDoor {
     const resolved = await guest.resolver.resolve(name);
     if (resolved === undefined) return answerTo(question, answerCodes.serverFailure);
     const addresses = resolved.addresses.filter((address) => {
-      const refused = refusalOfAddress(guest.policy, address, "lookup");
+      const refused = refusalOfAddress(policy, address, "lookup");
       if (refused !== undefined) guest.refuse({ rule: refused, name, address, port: DNS_PORT, protocol });
       return refused === undefined;
     });
     const none = resolved.addresses.length === 0 ? answerCodes.noSuchName : answerCodes.good;
+    const answered = addresses.slice(0, ANSWERED_MAX);
+    await this.#open(guest.address, policy, { addresses: answered, ttlS: resolved.ttlS });
     return answerTo(question, addresses.length === 0 ? none : answerCodes.good, {
-      addresses: addresses.slice(0, ANSWERED_MAX),
+      addresses: answered,
       ttlS: resolved.ttlS,
     });
+  }
+
+  /** Where the mode opens what names do not, there is nothing to open. */
+  async #open(guest: string, policy: Policy, { addresses, ttlS }: Resolved): Promise<void> {
+    const reached = addresses.filter(
+      (address) => refusalOfAddress(policy, address, "connection") === undefined,
+    );
+    if (policy.mode === "allow_all" || reached.length === 0) return;
+    await this.#options.open({ guest, mark: policy.mark, addresses: reached, ttl_s: ttlS });
   }
 
   async #forward(question: Question, protocol: "udp" | "tcp", signal: AbortSignal): Promise<Buffer> {

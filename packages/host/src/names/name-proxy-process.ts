@@ -28,13 +28,13 @@ export async function runNameProxy(settings: NameProxySettings): Promise<void> {
   const ports = proxyPorts(settings.port);
   const servers = serversOf(settings);
   const guests = new Guests(() => new Resolver(servers));
-  const dns = new DnsDoor({ guests, servers });
+  const control = new ControlDoor(settings.identity, guests);
+  const dns = new DnsDoor({ guests, servers, open: (led) => control.open(led) });
   dns.datagrams.bind(ports.dns, address);
   await once(dns.datagrams, "listening");
   await listen(dns.streams, ports.dns, address);
   await listen(tlsDoor(guests), ports.tls, address);
   await listen(httpDoor(guests), ports.http, address);
-  const control = new ControlDoor(settings.identity, guests);
   await rm(socket, { force: true });
   control.server.listen(socket);
   await once(control.server, "listening");

@@ -14,6 +14,8 @@ export interface Policy {
   readonly denyCidrs: Networks;
   readonly privateNetworks: Networks;
   readonly openCidrs: Networks;
+  /** Which lists of domains these are. */
+  readonly mark: number;
 }
 
 export function policyOf(named: NamePolicy): Policy {
@@ -25,6 +27,7 @@ export function policyOf(named: NamePolicy): Policy {
     denyCidrs: new Networks(named.deny_cidrs),
     privateNetworks: new Networks(named.private_networks),
     openCidrs: new Networks(named.open_cidrs),
+    mark: named.mark,
   };
 }
 

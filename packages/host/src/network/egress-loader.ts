@@ -9,9 +9,10 @@ import { BASE_TABLE } from "./base-rules.ts";
 import type { NameProxy } from "./name-proxy.ts";
 import type { NamePolicy } from "./name-proxy-protocol.ts";
 import { newest, readEgressReport } from "./egress-report.ts";
+import { NamedAddresses, namedMark } from "./named-addresses.ts";
 import { listTable, loadRules } from "./netns-exec.ts";
 import { OwnAddresses } from "./own-addresses.ts";
-import { policyRulesScript } from "./policy-rules.ts";
+import { POLICY_TABLE, policyRulesScript } from "./policy-rules.ts";
 import type { Slot } from "./slot.ts";
 import type { Slots } from "./slots.ts";
 
@@ -35,12 +36,13 @@ export interface EgressOptions {
 
 export class EgressLoader {
   readonly #options: EgressOptions;
-
   readonly #own: OwnAddresses;
+  readonly #named = new NamedAddresses(POLICY_TABLE);
 
   constructor(options: EgressOptions) {
     this.#options = options;
     this.#own = new OwnAddresses(options.range);
+    options.names.proxy.onOpening((opening) => this.#named.open(opening));
   }
 
   /** The first policy of a slot, in force when it resolves. */
@@ -58,8 +60,9 @@ export class EgressLoader {
    *  closed until then. */
   async adopt(slot: Slot, policy: HostEgress): Promise<void> {
     const { proxy } = this.#options.names;
-    if (hasDomains(policy)) proxy.renew(this.#addressOf(slot), this.#namePolicy(policy));
-    await loadRules(this.#script(policy, "replace"), slot);
+    const guest = this.#addressOf(slot);
+    if (hasDomains(policy)) proxy.renew(guest, this.#namePolicy(policy));
+    await this.#named.load(guest, { slot, policy }, () => loadRules(this.#script(policy, "replace"), slot));
   }
 
   async report(slot: Slot, inForce: HostEgress): Promise<HostEgressReport> {
@@ -80,15 +83,16 @@ export class EgressLoader {
     const { proxy } = this.#options.names;
     const guest = this.#addressOf(slot);
     const script = this.#script(policy, load);
+    const put = () => this.#named.load(guest, { slot, policy }, () => loadScript(script));
     if (!hasDomains(policy)) {
-      await loadScript(script);
+      await put();
       return proxy.forget(guest);
     }
     const before = proxy.policyOf(guest);
     try {
       // A guest that this process does not know has nothing of its own there: what the proxy may still have is an earlier guest's.
       await proxy.set(guest, this.#namePolicy(policy), load === "first" || before === undefined);
-      await loadScript(script);
+      await put();
     } catch (error) {
       if (before === undefined) await proxy.forget(guest);
       else await proxy.set(guest, before, false).catch(() => undefined); // it is told when the proxy is back
@@ -108,6 +112,7 @@ export class EgressLoader {
       ...{ mode, allow_domains, deny_domains, deny_cidrs, private_networks: privateNetworks },
       never: [...neverNetworks.map(({ cidr }) => cidr), ...neverCidrs, range.cidr, ...this.#own.list()],
       open_cidrs: allow_cidrs.filter((cidr) => covers(open, cidrOf(cidr))),
+      mark: namedMark(policy),
     };
   }
 

@@ -37,6 +37,8 @@ export interface NamePolicy extends Pick<HostEgress, "mode"> {
   readonly private_networks: readonly string[];
   /** Private ones that are open to the guest by their addresses: lookups may answer them. */
   readonly open_cidrs: readonly string[];
+  /** Which lists of domains these are. */
+  readonly mark: number;
 }
 
 export interface NameProxyGuest {
@@ -51,11 +53,24 @@ export type NameProxyRequest =
   | { readonly id: number; readonly set: NameProxyGuest }
   | { readonly id: number; readonly forget: string }
   | { readonly id: number; readonly denials: string }
+  | { readonly id: number; readonly opened: number }
   | { readonly id: number; readonly ping: true }
   | { readonly id: number; readonly end: true };
 
 export interface NameProxyHello {
   readonly identity: string;
+}
+
+/** What the proxy asks of the host, which says `opened` when it is done: a lookup of the guest has led to these addresses. */
+export interface NameProxyOpening {
+  /** A number of its own. */
+  readonly opening: number;
+  /** The address of its slot. */
+  readonly guest: string;
+  /** Of the policy that has allowed the name. */
+  readonly mark: number;
+  readonly addresses: readonly string[];
+  readonly ttl_s: number;
 }
 
 export interface NameProxyAnswer {

@@ -11,9 +11,11 @@ import { EgressDenial } from "@skerry/contract/vms/egress";
 import type { Logger } from "pino";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
+import type { Opening } from "./named-addresses.ts";
 import type {
   NamePolicy,
   NameProxyAnswer,
+  NameProxyOpening,
   NameProxyRequest,
   NameProxySettings,
 } from "./name-proxy-protocol.ts";
@@ -39,6 +41,8 @@ const LINE_MAX_CHARS = 1_048_576;
 const HEAP_MAX_MIB = 256;
 const RESTART_PAUSE_MS = 200;
 const DENIALS_MAX = 1_000;
+/** That are under way; the proxy bounds its lookups more tightly. */
+const OPENINGS_MAX = 1_024;
 
 /** A guest may have taken the proxy over, and what it says is kept. */
 const Denied = Type.Object({
@@ -51,6 +55,14 @@ const Denied = Type.Object({
 const Line = Compile(
   Type.Union([
     Type.Object({ identity: Type.String() }),
+    Type.Object({
+      opening: Type.Integer(),
+      guest: Type.String({ maxLength: 15 }),
+      mark: Type.Integer(),
+      // They become a part of a script.
+      addresses: Type.Array(Type.String({ pattern: "^\\d{1,3}(\\.\\d{1,3}){3}$" }), { maxItems: 32 }),
+      ttl_s: Type.Integer({ minimum: 1, maximum: 300 }),
+    }),
     Type.Object({
       id: Type.Integer(),
       denied: Type.Optional(Type.Array(Denied, { maxItems: DENIALS_MAX })),
@@ -70,11 +82,18 @@ export class NameProxy {
   #connection: Promise<Socket> | undefined;
   #socket: Socket | undefined;
   #lastId = 0;
+  #onOpening: (opening: Opening) => Promise<void> = () => Promise.resolve();
+  #openings = 0;
   #isComingBack = false;
   #closed = false;
 
   constructor(options: NameProxyOptions) {
     this.#options = options;
+  }
+
+  /** What is done when a lookup has led a guest to addresses. */
+  onOpening(work: (opening: Opening) => Promise<void>): void {
+    this.#onOpening = work;
   }
 
   policyOf(guest: string): NamePolicy | undefined {
@@ -196,11 +215,25 @@ export class NameProxy {
           clearTimeout(deadline);
           return resolve({ socket, identity: said.identity });
         }
+        if ("opening" in said) return this.#open(socket, said);
         const waiting = this.#waiting.get(said.id);
         if (waiting === undefined) return void socket.destroy();
         waiting.resolve(said);
       });
     });
+  }
+
+  /** Where it cannot be done, HTTP and TLS get there all the same. */
+  #open(socket: Socket, { opening, ttl_s: ttlS, ...led }: NameProxyOpening): void {
+    if (this.#openings >= OPENINGS_MAX) return void socket.destroy();
+    this.#openings += 1;
+    void this.#onOpening({ ...led, ttlS })
+      .catch((error: unknown) =>
+        this.#options.log.warn({ err: error }, "an address could not be opened by its name"),
+      )
+      .then(() => this.#send(socket, { opened: opening }))
+      .catch(() => undefined)
+      .finally(() => (this.#openings -= 1));
   }
 
   #lose(socket: Socket): void {
@@ -254,7 +287,7 @@ function onLine(socket: Socket, take: (line: string) => void): void {
 }
 
 /** Undefined for what the proxy does not say: a guest may have taken it over. */
-function read(line: string): { identity: string } | NameProxyAnswer | undefined {
+function read(line: string): { identity: string } | NameProxyOpening | NameProxyAnswer | undefined {
   try {
     const said: unknown = JSON.parse(line);
     return Line.Check(said) ? said : undefined;

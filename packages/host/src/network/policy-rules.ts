@@ -8,6 +8,7 @@ import { hasDomains, type HostEgress } from "@skerry/contract/vms/egress";
 import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/vms/networks";
 import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
 import { proxyPorts } from "./name-proxy-protocol.ts";
+import { NAMED_MAX, namedMark, opensByName } from "./named-addresses.ts";
 import { denyMarks, PASS_MARK } from "./packet-marks.ts";
 
 export const POLICY_TABLE = "skerry_policy";
@@ -50,6 +51,9 @@ export function policyRulesScript(policy: HostEgress, facts: PolicyFacts, load: 
     ...networkSet("deny_cidrs", policy.deny_cidrs),
     ...networkSet("allow_cidrs", policy.allow_cidrs),
     ...portSet(policy.allow_ports),
+    ...(opensByName(policy)
+      ? [`  set named {`, `    type ipv4_addr; flags timeout; size ${NAMED_MAX};`, "  }"]
+      : []),
     "  chain verdict {",
     "    type filter hook forward priority 0; policy accept;",
     ...decisions(policy, facts).map((rule) => `    ${rule}`),
@@ -99,6 +103,17 @@ function byName(policy: HostEgress, { resolver, nameProxyPort }: PolicyFacts): s
     `meta l4proto tcp ct original proto-dst { 80, 443 } ${refusedBy("no_domain")}`,
     `meta l4proto udp ct original proto-dst 443 ${refusedBy("no_domain")}`,
     ...(policy.allow_ports.length > 0 ? [`ct original ip daddr @allow_cidrs ${refusedBy("port")}`] : []),
+    ...(opensByName(policy) ? byNamedAddress(policy) : []),
+  ];
+}
+
+/** A connection to an address that a name has led to. What has begun is known by its mark, and goes on when the address is not open any more. */
+function byNamedAddress(policy: HostEgress): string[] {
+  const mark = namedMark(policy);
+  const ports = policy.allow_ports.length > 0 ? " meta l4proto tcp ct original proto-dst @allow_ports" : "";
+  return [
+    `ct mark ${mark} ${passes}`,
+    `ct original ip daddr @named${ports} ct status ! confirmed ct mark set ${mark} ${passes}`,
   ];
 }
 

@@ -11,7 +11,9 @@ const [server, port, folder, ...sites] = process.argv.slice(2);
 const tell = (line) => console.log(JSON.stringify(line));
 const credentials = { cert: readFileSync(`${folder}/cert.pem`), key: readFileSync(`${folder}/key.pem`) };
 let names = {};
-let left = sites.length * 2 + 2;
+let left = sites.length * 4 + 2;
+/** Neither HTTP nor TLS: what comes goes back. */
+const ECHO_PORT = 2222;
 const ready = () => {
   left -= 1;
   if (left === 0) console.log("ready");
@@ -42,6 +44,10 @@ for (const site of sites) {
     })
     .on("tlsClientError", () => undefined)
     .listen(443, site, ready);
+  createStreams((socket) => socket.on("error", () => undefined).pipe(socket)).listen(ECHO_PORT, site, ready);
+  const echo = createSocket("udp4");
+  echo.on("message", (bytes, { address, port: from }) => echo.send(bytes, from, address));
+  echo.bind(ECHO_PORT, site, ready);
 }
 /** More addresses than a datagram without options holds are answered as truncated there. */
 const DATAGRAM_ADDRESSES = 20;

@@ -906,7 +906,7 @@ class _BuildEgressRequired(TypedDict):
     allow_cidrs: List[str]
     #: Denied IPv4 networks.
     deny_cidrs: List[str]
-    #: Restricts allowed CIDRs to these TCP ports.
+    #: Restricts allowed CIDRs, and the addresses of allowed domains, to these TCP ports.
     allow_ports: List[int]
     dns: bool
     #: The last destinations that were denied, newest first.
@@ -1121,7 +1121,7 @@ class _EgressRequired(TypedDict):
     allow_cidrs: List[str]
     #: Denied IPv4 networks.
     deny_cidrs: List[str]
-    #: Restricts allowed CIDRs to these TCP ports.
+    #: Restricts allowed CIDRs, and the addresses of allowed domains, to these TCP ports.
     allow_ports: List[int]
     dns: bool
 
@@ -1164,7 +1164,7 @@ class _EgressReportRequired(TypedDict):
     allow_cidrs: List[str]
     #: Denied IPv4 networks.
     deny_cidrs: List[str]
-    #: Restricts allowed CIDRs to these TCP ports.
+    #: Restricts allowed CIDRs, and the addresses of allowed domains, to these TCP ports.
     allow_ports: List[int]
     dns: bool
     #: Of the rules: it grows with each change of them. It is the `ETag` of this answer.
@@ -1187,10 +1187,10 @@ class EgressRequest(TypedDict, total=False):
     allow_cidrs: List[str]
     #: Denied IPv4 networks; wins over every allow.
     deny_cidrs: List[str]
-    #: Restricts allowed CIDRs to these TCP ports.
+    #: Restricts allowed CIDRs, and the addresses of allowed domains, to these TCP ports.
     allow_ports: List[int]
-    #: Allowed domains, for HTTP on port 80 and TLS on port 443; implies `deny_all`. `*.example.com` is every name
-    #: below `example.com`.
+    #: Allowed domains, by name for HTTP on port 80 and TLS on port 443, and for other protocols by the addresses that
+    #: they are looked up to; implies `deny_all`. `*.example.com` is every name below `example.com`.
     allow_domains: List[str]
     #: Denied domains, for HTTP on port 80 and TLS on port 443; wins over allowed domains.
     deny_domains: List[str]

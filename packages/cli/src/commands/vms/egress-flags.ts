@@ -22,10 +22,14 @@ export function addEgressFlags(command: Command): Command {
     )
     .option("--egress-allow-cidr <cidr>", "allow outbound to it; implies deny_all; repeatable", collectText)
     .option("--egress-deny-cidr <cidr>", "deny outbound to it; repeatable", collectText)
-    .option("--egress-allow-port <port>", "only this TCP port of allowed CIDRs; repeatable", collectPort)
+    .option(
+      "--egress-allow-port <port>",
+      "only this TCP port of allowed CIDRs, and of addresses of allowed domains; repeatable",
+      collectPort,
+    )
     .option(
       "--egress-allow-domain <name>",
-      "allow HTTP and TLS to it, or *.NAME below it; implies deny_all; repeatable",
+      "allow it, or *.NAME below it: HTTP and TLS by name, all else by its addresses; implies deny_all; repeatable",
       collectText,
     )
     .option("--egress-deny-domain <name>", "deny HTTP and TLS to it; repeatable", collectText)

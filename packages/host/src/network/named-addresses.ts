@@ -1,0 +1,126 @@
+// What allowed names have led to, in the slots whose policies open it: names decide HTTP and TLS by what a connection shows, and every other protocol by
+// the addresses that the host's own lookups have answered, for as long as the answers hold. A connection that has begun goes on after that.
+
+import { createHash } from "node:crypto";
+import type { HostEgress } from "@skerry/contract/vms/egress";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LeakyBucket } from "../leaky-bucket.ts";
+import { KeyedQueue } from "../vm/keyed-queue.ts";
+import { loadRules } from "./netns-exec.ts";
+import type { Slot } from "./slot.ts";
+
+/** Beyond the time that an answer holds: who has asked may connect a little later. */
+const GRACE_S = 60;
+/** Of one slot at a time. */
+export const NAMED_MAX = 1_024;
+/** Each runs a program of root's for a guest's lookups; what comes meanwhile goes with the next one. */
+const LOADS = { burst: 20, perMs: 5 / 1_000 } as const;
+
+/** Whether names open addresses; otherwise the mode does, or nothing. */
+export function opensByName({
+  mode,
+  allow_domains = [],
+}: Pick<HostEgress, "mode" | "allow_domains">): boolean {
+  return mode === "deny_all" && allow_domains.length > 0;
+}
+
+/** Of a connection that a name has opened. It is cut as soon as another policy by name is in force. 31 bits, and never 0. */
+export function namedMark({ allow_domains = [], deny_domains = [], allow_ports }: HostEgress): number {
+  const lists = JSON.stringify([
+    allow_domains.toSorted(),
+    deny_domains.toSorted(),
+    allow_ports.toSorted((one, other) => one - other),
+  ]);
+  return (createHash("sha256").update(lists).digest().readUInt32BE(0) >>> 1) | 1;
+}
+
+/** `nft` changes no time of what is there already. */
+export function openingScript(table: string, addresses: ReadonlyMap<string, number>): string {
+  const all = [...addresses.keys()].join(", ");
+  const timed = [...addresses].map(([address, ttlS]) => `${address} timeout ${ttlS + GRACE_S}s`).join(", ");
+  return [`add`, `delete`, `add`]
+    .map((verb, index) => `${verb} element inet ${table} named { ${index === 2 ? timed : all} }\n`)
+    .join("");
+}
+
+export interface Opening {
+  /** The address of its slot. */
+  readonly guest: string;
+  /** `namedMark` of the policy that the names were allowed by. */
+  readonly mark: number;
+  /** IPv4. */
+  readonly addresses: readonly string[];
+  readonly ttlS: number;
+}
+
+interface OpenSlot {
+  readonly slot: Slot;
+  readonly mark: number;
+  readonly loads: LeakyBucket;
+  /** Until when they are open, by `performance`. */
+  readonly untilMs: Map<string, number>;
+  /** For how many seconds, of those that are to be opened. */
+  readonly asked: Map<string, number>;
+  next: Promise<void> | undefined;
+}
+
+export class NamedAddresses {
+  readonly #table: string;
+  /** By the address of the guest's slot. */
+  readonly #slots = new Map<string, OpenSlot>();
+  readonly #queue = new KeyedQueue();
+
+  constructor(table: string) {
+    this.#table = table;
+  }
+
+  /** Loads a policy, with which nothing is open yet by name. Neither overtakes the other. */
+  load(
+    guest: string,
+    { slot, policy }: { readonly slot: Slot; readonly policy: HostEgress },
+    work: () => Promise<void>,
+  ) {
+    return this.#queue.take(guest, async () => {
+      await work();
+      this.#slots.delete(guest);
+      if (!opensByName(policy)) return;
+      const loads = new LeakyBucket(LOADS, performance.now());
+      const empty = { untilMs: new Map(), asked: new Map(), next: undefined };
+      this.#slots.set(guest, { slot, mark: namedMark(policy), loads, ...empty });
+    });
+  }
+
+  /** Open when it resolves. Nothing where the guest has another policy by now, or as many addresses as it may have. */
+  async open({ guest, mark, addresses, ttlS }: Opening): Promise<void> {
+    const open = this.#slots.get(guest);
+    if (open === undefined || open.mark !== mark) return;
+    ask(open, addresses, ttlS);
+    if (open.asked.size === 0) return;
+    open.next ??= this.#queue.take(guest, () => this.#openAsked(guest, open));
+    await open.next;
+  }
+
+  async #openAsked(guest: string, open: OpenSlot): Promise<void> {
+    open.loads.spend(1);
+    await sleep(open.loads.pauseMs(performance.now()));
+    open.next = undefined;
+    const asked = new Map(open.asked);
+    open.asked.clear();
+    if (this.#slots.get(guest) !== open) return;
+    await loadRules(openingScript(this.#table, asked), open.slot);
+    const nowMs = performance.now();
+    for (const [address, ttlS] of asked) open.untilMs.set(address, nowMs + (ttlS + GRACE_S) * 1_000);
+  }
+}
+
+/** Those that are not open for so long yet. */
+function ask({ untilMs, asked }: OpenSlot, addresses: readonly string[], ttlS: number): void {
+  const nowMs = performance.now();
+  for (const [address, until] of untilMs) if (until < nowMs) untilMs.delete(address);
+  for (const address of addresses) {
+    const isKnown = untilMs.has(address) || asked.has(address);
+    if (!isKnown && untilMs.size + asked.size >= NAMED_MAX) continue;
+    if ((untilMs.get(address) ?? 0) < nowMs + ttlS * 1_000)
+      asked.set(address, Math.max(ttlS, asked.get(address) ?? 0));
+  }
+}
