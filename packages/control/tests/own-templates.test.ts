@@ -224,6 +224,7 @@ test.each([
   [{ name: "web", from: "nothing", steps: [{ run: "x" }] }, 422, "unknown_template"],
   [{ name: "web", steps: [{ copy: { from: ".", to: "/app" } }] }, 400, "bad_request"],
   [{ name: "web", dockerfile: {}, image: "alpine", context: true }, 422, "invalid_build"],
+  [{ name: "web", context: true }, 400, "bad_request"],
   [{ name: "web", size: "huge", steps: [] }, 422, "unknown_size"],
   [{ name: "web", sizes: ["shared-cpu-1x", "shared-cpu-8x"], steps: [] }, 422, "invalid_build"],
   [{ name: "web", size: "shared-cpu-8x", sizes: ["performance-2x"], steps: [] }, 422, "invalid_build"],

@@ -65,6 +65,7 @@ export async function readBuildParams(
   const request = from === undefined ? asked : { ...asked, from };
   const { snapshot, own } = await originOf(context, caller, from);
   const plan = planBuild(request, own && inheritedOf(own.config));
+  checkUnread(request);
   checkContext(request);
   checkDigests(request, plan);
   checkEnv(plan.config.env);
@@ -172,6 +173,16 @@ function inheritedOf({
   workdir,
 }: TemplateConfig): Pick<TemplateConfig, "env" | "user" | "workdir"> {
   return { env, user, workdir };
+}
+
+function checkUnread({ steps = [], dockerfile, context, image, archive, git }: BuildRequest): void {
+  if (context !== true || git !== undefined || steps.length > 0) return;
+  if ((dockerfile ?? archive ?? image) !== undefined) return;
+  throw new SkerryError("bad_request", "Nothing says what is to be built of the context.", {
+    remediation:
+      'Give "steps" or "dockerfile". `skerry template build FOLDER` detects what a folder is, and so does a build of "git".',
+    context: { field: "context" },
+  });
 }
 
 function checkContext({ steps = [], dockerfile, context, git, archive }: BuildRequest): void {
