@@ -53,7 +53,10 @@ beforeAll(async () => {
   world = await World.open([...apart, process.execPath, servers, folder]);
   platform = await startPlatform({
     assets: inject("assets"),
-    env: { ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_REGISTRY_CA: join(folder, "ca.pem") },
+    env: {
+      ...{ ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_REGISTRY_CA: join(folder, "ca.pem") },
+      SKERRY_REGISTRY_MIRRORS: `docker.io=${REGISTRY}`,
+    },
   });
 }, TIMEOUT_MS);
 
@@ -71,6 +74,9 @@ async function build(request: BuildRequest, context?: Uint8Array<ArrayBuffer>): 
   );
   return [ended, lines.join("\n")];
 }
+
+const emptyContext = (): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(execFileSync("tar", ["-c", "-T", "/dev/null"]));
 
 /** What the layer of an image in docker-registry holds, a line for each file and attribute. */
 function layerOf(digest: string | null | undefined): string[] {
@@ -119,6 +125,24 @@ test(
     expect(byDigest).toMatchObject({ status: "ready", source: { digest } });
     const [none] = await build({ name: "app", image: `${REGISTRY}/team/none:1` });
     expect(none.error).toMatchObject({ code: "image_not_found" });
+  },
+  TIMEOUT_MS,
+);
+
+inFull(
+  "an image is pulled from the mirror of its registry, by its short name and in a Dockerfile, also where an option stands before --from",
+  async () => {
+    await platform.client.registries.set(REGISTRY, { username: "builder", password: PASSWORD });
+    const [built, log] = await build({ name: "mirrored", image: "team/app:1" });
+    expect(built, log).toMatchObject({ status: "ready", source: { image: "team/app:1" } });
+    const text = "FROM base\nCOPY --chown=1:1 \\\n  --from=team/app:1 /made /from-mirror\n";
+    const [copied, words] = await build(
+      { name: "copied", dockerfile: { text }, context: true },
+      emptyContext(),
+    );
+    expect(copied, words).toMatchObject({ status: "ready" });
+    await using sandbox = await platform.client.sandboxes.create({ template: "copied", timeout: "10m" });
+    expect((await sandbox.execute("stat -c %u /from-mirror; cat /from-mirror")).stdout).toBe("1\npulled\n");
   },
   TIMEOUT_MS,
 );

@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
-import { gaveWayError } from "../vm/build/gave-way.ts";
+import { gaveWayError } from "../vm/lifecycle/gave-way.ts";
 import { NameProxyLost } from "../network/name-proxy.ts";
 import { KvmInternalError } from "../vm/start/first-answer.ts";
 import { QemuStartError } from "../vm/vm-resources.ts";

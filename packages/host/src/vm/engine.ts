@@ -39,7 +39,7 @@ import { keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
 import { type RecordOwner } from "./read-records.ts";
 import { readSamples } from "./metrics/sample-file.ts";
 import { RunningVms } from "./running-vms.ts";
-import { KeyedQueue } from "./keyed-queue.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
 import { EndRequests } from "./end-requests.ts";
 import type { Layers } from "./disk/layers.ts";

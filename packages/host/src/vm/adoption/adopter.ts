@@ -15,7 +15,7 @@ import { cancelMigration, isSent } from "../qemu/migration.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp } from "../qemu/qmp.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
-import type { KeyedQueue } from "../keyed-queue.ts";
+import type { KeyedQueue } from "../../keyed-queue.ts";
 
 export interface AdopterOptions {
   readonly resources: HostResources;

@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { EndReason } from "../lifecycle/end-reason.ts";
 import type { VmRecord } from "../record.ts";
-import { gaveWay } from "./gave-way.ts";
+import { gaveWay } from "../lifecycle/gave-way.ts";
 
 /** Beside the reserve. Below what a new build has to find, so that those which run have a part of it. */
 const KEPT_FREE_BYTES = BUILD_ALLOWANCE_BYTES / 2;

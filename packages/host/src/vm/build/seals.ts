@@ -22,7 +22,7 @@ import type { Layers } from "../disk/layers.ts";
 import { LayerFault } from "../disk/layer-stream.ts";
 import { emptyTarget } from "../../templates/frozen.ts";
 import { withinDiskReserve } from "../disk/disk-reserve.ts";
-import { KeyedQueue } from "../keyed-queue.ts";
+import { KeyedQueue } from "../../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
 import { LOWEST_NODE, TARGET_DEVICE, targetNode, vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";

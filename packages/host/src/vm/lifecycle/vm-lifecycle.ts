@@ -12,7 +12,7 @@ import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
 import { keepTime } from "./guest-clock.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stop-guest.ts";
-import type { KeyedQueue } from "../keyed-queue.ts";
+import type { KeyedQueue } from "../../keyed-queue.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 
 export interface VmLifecycleOptions {

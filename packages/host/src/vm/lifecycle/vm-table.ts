@@ -6,7 +6,7 @@ import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import type { EndReason } from "./end-reason.ts";
-import { gaveWayError } from "../build/gave-way.ts";
+import { gaveWayError } from "./gave-way.ts";
 import { mayBe, type VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 

@@ -6,7 +6,7 @@ import type { PauseVm } from "@skerry/contract/host-api/snapshots";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { runCommand } from "../../guest/agent.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
-import type { KeyedQueue } from "../keyed-queue.ts";
+import type { KeyedQueue } from "../../keyed-queue.ts";
 import { paused } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { notRunning, type Running, type VmTable } from "../lifecycle/vm-table.ts";

@@ -9,7 +9,7 @@ import { isId } from "@skerry/contract/ids";
 import type { Logger } from "pino";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { pathsOf, type BackingPlaces } from "../disk/backing-files.ts";
-import type { KeyedQueue } from "../keyed-queue.ts";
+import type { KeyedQueue } from "../../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
 import { syncFolder } from "../record.ts";
 import type { HostResources } from "../vm-resources.ts";

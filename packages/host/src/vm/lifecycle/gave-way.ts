@@ -1,5 +1,5 @@
 import { SkerryError } from "@skerry/contract/errors";
-import { endOfHost } from "../lifecycle/end-reason.ts";
+import { endOfHost } from "./end-reason.ts";
 
 /** The end of a VM in which a template was built. */
 export const gaveWay = endOfHost("the host's disk was nearly full, and builds give way first");
