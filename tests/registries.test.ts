@@ -241,7 +241,10 @@ inFull(
     const listed = layerOf(pushed.pushed?.digest);
     expect(listed.join("\n")).toMatch(/1234\/1235 .*srv\/own\/file\n/);
     expect(listed.join("\n")).toMatch(/made\n.*7 user\.note\n/);
-    expect(layerOf(onward.pushed?.digest)).toEqual(listed);
+    // The root folder itself is changed by every build, while its disk is cleaned up.
+    const timeless = (lines: readonly string[]): string[] =>
+      lines.map((line) => (line.endsWith(" ./") ? line.replace(/[\d-]+ [\d:]+ /, "") : line));
+    expect(timeless(layerOf(onward.pushed?.digest))).toEqual(timeless(listed));
     // The same version is the same image.
     const second = await client.templates.push("pushed:1", { image: `${REGISTRY}/new/again:2`, ...alone });
     expect(second.pushed?.digest).toBe(pushed.pushed?.digest);
