@@ -48,8 +48,8 @@ async function drain(id: string): Promise<void> {
 }
 
 async function said(sandbox: Sandbox, command: string): Promise<string> {
-  const { exit_code, stdout, stderr } = await sandbox.execute(command);
-  if (exit_code !== 0) throw new Error(`${command}: ${stderr}`);
+  const { exit_code, stdout, ...end } = await sandbox.execute(command, { timeout: "10m" });
+  if (exit_code !== 0) throw new Error(`${command}: ${exit_code} ${JSON.stringify(end)}`);
   return stdout.trim();
 }
 

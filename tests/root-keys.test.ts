@@ -1,0 +1,62 @@
+// `skerry key`: the root key is changed while Skerry runs, and what was sealed before opens all the same.
+
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { eagerServices, newInstallation, openPlatform, skerry } from "./support/platform.ts";
+
+interface Key {
+  readonly id: string;
+  readonly in_file: boolean;
+  readonly seals: boolean;
+  readonly data_keys: number;
+}
+
+let state: string;
+let env: Readonly<Record<string, string>>;
+beforeAll(async () => {
+  ({ state, env } = await newInstallation({
+    assets: inject("assets"),
+    env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+  }));
+  await skerry(env, "up");
+});
+afterAll(async () => {
+  await skerry(env, "down").catch(() => undefined);
+  await rm(state, { recursive: true, force: true });
+});
+
+const keys = async (): Promise<readonly Key[]> =>
+  (JSON.parse(await skerry(env, "key", "check", "--json")) as { keys: Key[] }).keys;
+
+test("a new root key seals all that is there, the old one is retired, and no secret is lost on the way", async () => {
+  const { client } = await openPlatform(state, env);
+  const login = { username: "builder", password: "a password" };
+  await client.registries.set("one.example.com", login);
+  const [first] = await keys();
+  expect(await keys()).toEqual([
+    { id: first?.id, in_file: true, seals: true, data_keys: expect.any(Number) },
+  ]);
+  expect(first?.data_keys).toBeGreaterThan(0);
+
+  await skerry(env, "key", "rotate");
+  const rotated = await keys();
+  expect(rotated.map(({ seals, data_keys }) => [seals, data_keys])).toEqual([
+    [true, first?.data_keys],
+    [false, 0],
+  ]);
+  expect(rotated[1]?.id).toBe(first?.id);
+  // Control has not been started again since.
+  await client.registries.set("two.example.com", login);
+
+  await skerry(env, "key", "retire");
+  expect((await keys()).map(({ id }) => id)).toEqual([rotated[0]?.id]);
+  expect(await readFile(join(state, "keys/root.key"), "utf8")).not.toContain(first?.id);
+  await skerry(env, "down");
+  await skerry(env, "up");
+  const again = (await openPlatform(state, env)).client;
+  await again.registries.set("three.example.com", login);
+  expect(await skerry(env, "key", "check")).toContain("yes");
+  await skerry(env, "key", "retire");
+  expect(await keys()).toHaveLength(1);
+});
