@@ -51,6 +51,19 @@ test("a repository with steps is cloned first, and the commit is kept", async ()
   expect(build.steps.map(({ kind }) => kind)).toEqual(["git", "copy", "seal"]);
 });
 
+test("a repository's Dockerfile stands on the template that its FROM names, where that is built in", async () => {
+  const targetOf = async (text: string): Promise<unknown> => {
+    cloned({ Dockerfile: text });
+    const { id } = await built({});
+    const { rows } = await sql<{ kind: string }>`
+      select target -> 'on' ->> 'kind' as kind from builds where id = ${id}`.execute(world.db);
+    return rows[0]?.kind;
+  };
+  expect(await targetOf("FROM base\nRUN make\n")).toBe("template");
+  expect(await targetOf("FROM node:20 AS build\nFROM base\nCOPY --from=build /a /b\n")).toBe("template");
+  expect(await targetOf("FROM registry.example/base\nRUN make\n")).toBe("empty");
+});
+
 test("what a repository is is detected in the builder, which begins anew on its template with the same commit", async () => {
   cloned({ "index.html": "hello" });
   const targets: unknown[] = [];

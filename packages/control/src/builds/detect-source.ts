@@ -1,7 +1,7 @@
 // A repository that was cloned in the builder: what it is decides the pure function that the command line asks of a folder. Where it stands on a template, the
 // microVM begins anew on that one's disk, with the same commit. All that is read here is a guest's, so it is bounded, and means what a request might say.
 
-import type { ContextFiles } from "@skerry/contract/builds/plan/build-plan";
+import type { ContextFiles, PlanRequest } from "@skerry/contract/builds/plan/build-plan";
 import {
   GIT_COMMIT_FILE,
   GIT_FILES_FILE,
@@ -9,10 +9,12 @@ import {
 } from "@skerry/contract/builds/plan/builder-scripts";
 import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
 import { detectApp, DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
+import { basesOf } from "@skerry/contract/builds/plan/dockerfile-instructions";
 import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
 import { isUndetected, planBuild } from "@skerry/contract/builds/plan/plan-build";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
+import type { Database } from "../db/database.ts";
 import type { HostClient, VmRef } from "../host-client/host-client.ts";
 import { listHostRows } from "../hosts/host-rows.ts";
 import { findTemplate } from "../templates/templates.ts";
@@ -48,7 +50,8 @@ export async function afterClone(
   }
   const app = detectApp(await filesOf(read));
   const { request } = row;
-  const wanted = { ...app.request, ...request, env: { ...app.request.env, ...request.env } };
+  const found = app.request.dockerfile === undefined ? app.request : await standing(context, row, read);
+  const wanted = { ...found, ...request, env: { ...found.env, ...request.env } };
   const plan = planBuild({ ...wanted, commit });
   checkEnv(plan.config.env);
   const start = startOf(wanted.start);
@@ -72,16 +75,29 @@ export async function afterClone(
   return true;
 }
 
+/** A Dockerfile alone: where FROM names a template that is built in, on that one's disk. */
+async function standing({ db }: Context, { host_id }: BuildRow, read: Read): Promise<PlanRequest> {
+  const text = await read(`${CONTEXT_FOLDER}/Dockerfile`, DETECTED_FILE_MAX_BYTES);
+  const templates = await templatesAt(db, host_id);
+  const from = basesOf(text).find((name) => findTemplate(templates, name) !== undefined);
+  return { dockerfile: {}, ...(from === undefined ? {} : { from }) };
+}
+
+async function templatesAt(db: Database, hostId: string) {
+  return (await listHostRows(db)).find(({ id }) => id === hostId)?.templates ?? [];
+}
+
 /** Of an app that is detected it is one that is built in. */
 async function templateOn({ db }: Context, { host_id }: BuildRow, name = "base") {
-  const host = (await listHostRows(db)).find(({ id }) => id === host_id);
-  const template = host === undefined ? undefined : findTemplate(host.templates, name);
+  const template = findTemplate(await templatesAt(db, host_id), name);
   if (template === undefined)
     throw new SkerryError("unknown_template", `The host of the build has no template "${name}".`);
   return template;
 }
 
-async function filesOf(read: (path: string, maxBytes: number) => Promise<string>): Promise<ContextFiles> {
+type Read = (path: string, maxBytes: number) => Promise<string>;
+
+async function filesOf(read: Read): Promise<ContextFiles> {
   const files = (await read(GIT_FILES_FILE, LIST_MAX_BYTES)).split("\0").filter((path) => path !== "");
   if (
     files.length > CONTEXT_ENTRIES_MAX ||
