@@ -48,7 +48,7 @@ async function drain(id: string): Promise<void> {
 }
 
 async function said(sandbox: Sandbox, command: string): Promise<string> {
-  const { exit_code, stdout, ...end } = await sandbox.execute(command, { timeout: "10m" });
+  const { exit_code, stdout, ...end } = await sandbox.execute(command, { timeout: "5m" });
   if (exit_code !== 0) throw new Error(`${command}: ${exit_code} ${JSON.stringify(end)}`);
   return stdout.trim();
 }
