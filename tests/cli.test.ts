@@ -133,7 +133,7 @@ describe("skerry sandbox create", () => {
   test("with egress rules that cannot be meant fails with the entry and what to do", async () => {
     const refused = await skerry("sandbox", "create", "--template", "base", "--egress-allow-port", "443");
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain("Port 443 is allowed, but no CIDR is. (egress_conflict)");
+    expect(refused.stderr).toContain("Port 443 is allowed, but no CIDR or domain is. (egress_conflict)");
     expect(refused.stderr).toContain("0.0.0.0/0");
   });
 

@@ -38,6 +38,11 @@ test.each<readonly [what: string, request: EgressRequest, policy: unknown]>([
     { ...lan, allow_ports: [1, 80, 443, 65_535] },
   ],
   [
+    "ports of an allowed domain's addresses",
+    { allow_domains: ["example.com"], allow_ports: [22] },
+    { ...closed, allow_domains: ["example.com"], allow_ports: [22], dns: true },
+  ],
+  [
     "a network that only begins among those that are never reached",
     { allow_cidrs: ["128.0.0.0/1", "169.0.0.0/8"] },
     { ...closed, allow_cidrs: ["128.0.0.0/1", "169.0.0.0/8"] },
@@ -127,7 +132,7 @@ test.each<Refusal>([
     { allow_cidrs: [], allow_ports: [443] },
     "egress_conflict",
     "allow_ports",
-    "no CIDR is",
+    "no CIDR or domain is",
   ],
   [
     "ports of denied",

@@ -58,9 +58,9 @@ function refuseContradictions(
     throw contradiction({ field, list: "allow_cidrs", value: formatCidr(firstAllowed) });
   if (mode === "allow_all" && firstDomain !== undefined)
     throw contradiction({ field, list: "allow_domains", value: firstDomain });
-  if (firstPort !== undefined && firstAllowed === undefined) {
-    throw new SkerryError("egress_conflict", `Port ${firstPort} is allowed, but no CIDR is.`, {
-      remediation: `Ports restrict "${field("allow_cidrs")}"; there, "0.0.0.0/0" is every network.`,
+  if (firstPort !== undefined && firstAllowed === undefined && firstDomain === undefined) {
+    throw new SkerryError("egress_conflict", `Port ${firstPort} is allowed, but no CIDR or domain is.`, {
+      remediation: `Ports restrict "${field("allow_cidrs")}" and "${field("allow_domains")}"; in the former, "0.0.0.0/0" is every network.`,
       context: { field: field("allow_ports"), value: firstPort },
     });
   }
