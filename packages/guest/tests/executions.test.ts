@@ -2,23 +2,19 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { StartOperation } from "@skerry/contract/guest-api/guest-operations";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 import type { Ended } from "./support/agent-link.ts";
+import { agentForEachTest } from "./support/agent-for-each-test.ts";
 import { Executions, outputOf, readRecords } from "./support/executions.ts";
-import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
+import type { RunningAgent } from "./support/sanitized.ts";
 
-const BUILD_MS = 120_000;
-let build: Build;
 let agent: RunningAgent;
 let run: Executions;
-beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
-beforeEach(async () => {
-  agent = await startAgent(build);
+agentForEachTest((started) => {
+  agent = started;
   run = new Executions(agent.link);
 });
-afterEach(async () => expect(await agent.stop()).toBe(""));
 
 const RING_BYTES = 1024 * 1024;
 

@@ -3,22 +3,13 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
+import { agentForEachTest } from "./support/agent-for-each-test.ts";
 import { Executions, outputOf } from "./support/executions.ts";
-import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
 
-const BUILD_MS = 120_000;
-let build: Build;
-let agent: RunningAgent;
 let run: Executions;
-beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
-beforeEach(async () => {
-  agent = await startAgent(build);
-  run = new Executions(agent.link);
-});
-afterEach(async () => expect(await agent.stop()).toBe(""));
+agentForEachTest(({ link }) => void (run = new Executions(link)));
 
 test("a program is run without a shell, with its words as they are, as the user that is named", async () => {
   const env = { PATH: "/nowhere:/usr/bin" };

@@ -1,21 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
+import { agentForEachTest } from "./support/agent-for-each-test.ts";
 import { Executions, outputOf } from "./support/executions.ts";
-import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
+import type { RunningAgent } from "./support/sanitized.ts";
 
-const BUILD_MS = 120_000;
-let build: Build;
 let agent: RunningAgent;
 let run: Executions;
-beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
-beforeEach(async () => {
-  agent = await startAgent(build);
+agentForEachTest((started) => {
+  agent = started;
   run = new Executions(agent.link);
 });
-afterEach(async () => expect(await agent.stop()).toBe(""));
 
 test("a terminal has its size, can be resized, and gives the command what keys mean", async () => {
   await run.start("trap 'stty size; exit 7' WINCH; stty size; while :; do sleep 0.05; done", {

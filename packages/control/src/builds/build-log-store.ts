@@ -10,8 +10,8 @@ const ROW_BYTES = 100;
 
 /** Of the logs of all builds of an organization that have ended, in the same bytes: thousands of builds may be kept. */
 export const LOGS_MAX_BYTES = 256 * 1024 * 1024;
-/** How many are removed in one statement: each has up to 84,000 lines. */
-const SWEPT_AT_ONCE = 8;
+/** Builds whose logs are removed in one statement: each log has up to 84,000 lines. */
+export const SWEPT_AT_ONCE = 8;
 
 export interface LogRow {
   readonly line: number;

@@ -15,6 +15,7 @@ import type { Insertable } from "kysely";
 import { backoff } from "../db/backoff.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
+import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
   /** Until `ends_by`, by the database's clock. */
@@ -25,8 +26,6 @@ export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "byte
   readonly bytes: number | null;
 };
 
-/** How many are forgotten in one statement: each has up to 84,000 lines of log. */
-const SWEPT_AT_ONCE = 8;
 /** Of an organization. Those that are answered at once take no room that a quota counts, and each keeps what it was asked for. */
 const ENDED_MAX = 2_000;
 /** Longest pause between two attempts at a step of a build, in seconds. */

@@ -50,7 +50,8 @@ export async function afterClone(
   }
   const app = detectApp(await filesOf(read));
   const { request } = row;
-  const found = app.request.dockerfile === undefined ? app.request : await standing(context, row, read);
+  const found =
+    app.request.dockerfile === undefined ? app.request : await dockerfileRequest(context, row, read);
   const wanted = { ...found, ...request, env: { ...found.env, ...request.env } };
   const plan = planBuild({ ...wanted, commit });
   checkEnv(plan.config.env);
@@ -75,8 +76,8 @@ export async function afterClone(
   return true;
 }
 
-/** A Dockerfile alone: where FROM names a template that is built in, on that one's disk. */
-async function standing({ db }: Context, { host_id }: BuildRow, read: Read): Promise<PlanRequest> {
+/** What is built of a repository that has a Dockerfile alone. Where FROM names a built-in template, the build stands on that template's disk. */
+async function dockerfileRequest({ db }: Context, { host_id }: BuildRow, read: Read): Promise<PlanRequest> {
   const text = await read(`${CONTEXT_FOLDER}/Dockerfile`, DETECTED_FILE_MAX_BYTES);
   const templates = await templatesAt(db, host_id);
   const from = basesOf(text).find((name) => findTemplate(templates, name) !== undefined);

@@ -4,6 +4,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
 import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { EndReason } from "../lifecycle/end-reason.ts";
@@ -45,11 +46,15 @@ async function giveWay({ engine, vmsFolder }: GiveWayOptions): Promise<void> {
   if (largest !== undefined) await engine.giveUp(largest.vm, gaveWay);
 }
 
-function hasRoom(folder: string): Promise<boolean> {
-  return checkDiskReserve(folder, KEPT_FREE_BYTES).then(
-    () => true,
-    () => false,
-  );
+/** Rejects where the disk cannot be asked: no build ends for that. */
+async function hasRoom(folder: string): Promise<boolean> {
+  try {
+    await checkDiskReserve(folder, KEPT_FREE_BYTES);
+    return true;
+  } catch (error) {
+    if (error instanceof SkerryError && error.code === "no_capacity") return false;
+    throw error;
+  }
 }
 
 /** Of all files in its folder: those that are gone meanwhile count nothing. */
