@@ -11,7 +11,7 @@ import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, vmsFolderOf, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
 import { sweepUnusedFiles } from "./unused-files.ts";
-import { letBuildsGiveWay } from "./vm/build/give-way.ts";
+import { watchFullDisk } from "./vm/build/full-disk-watch.ts";
 import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
@@ -61,10 +61,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   const ending = new AbortController();
   const sampling = sampleVms({ vms: () => host.engine.runningVms.sampled(), log }, ending.signal);
   const counting = host.resources.denials.run(() => host.engine.runningVms.counted(), ending.signal);
-  const watching = letBuildsGiveWay(
-    { engine: host.engine, vmsFolder: vmsFolderOf(config), log },
-    ending.signal,
-  );
+  const watching = watchFullDisk({ engine: host.engine, vmsFolder: vmsFolderOf(config), log }, ending.signal);
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");

@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
-import { gaveWayError } from "../vm/lifecycle/gave-way.ts";
+import { fullDiskError } from "../vm/lifecycle/end-of-full-disk.ts";
 import { NameProxyLost } from "../network/name-proxy.ts";
 import { KvmInternalError } from "../vm/start/first-answer.ts";
 import { QemuStartError } from "../vm/vm-resources.ts";
@@ -25,7 +25,7 @@ export const VmParams = Type.Object({ id: Type.String({ pattern: "^[a-z]{3}_[a-z
 export function asSkerryError(error: Error & { statusCode?: number }): SkerryError {
   if (error instanceof SkerryError) return error;
   if (error instanceof ChannelClosed) {
-    const told = gaveWayError(error.message, error);
+    const told = fullDiskError(error.message, error);
     if (told !== undefined) return told;
     return new SkerryError("guest_failed", `The microVM is gone: ${error.message}.`, { cause: error });
   }

@@ -6,7 +6,7 @@ import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import type { EndReason } from "./end-reason.ts";
-import { gaveWayError } from "./gave-way.ts";
+import { fullDiskError } from "./end-of-full-disk.ts";
 import { mayBe, type VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
@@ -130,6 +130,6 @@ export function hostIsEnding(): SkerryError {
 export function notRunning({ state, record }: VmEntry): SkerryError {
   const what = state === "running" ? "stopping" : state === "ended" ? record.status : state;
   return (
-    gaveWayError(record.reason) ?? new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`)
+    fullDiskError(record.reason) ?? new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`)
   );
 }

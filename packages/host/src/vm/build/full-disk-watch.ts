@@ -9,7 +9,7 @@ import type { Logger } from "pino";
 import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { EndReason } from "../lifecycle/end-reason.ts";
 import type { VmRecord } from "../record.ts";
-import { gaveWay } from "../lifecycle/gave-way.ts";
+import { endOfFullDisk } from "../lifecycle/end-of-full-disk.ts";
 
 /** Beside the reserve. Below what a new build has to find, so that those which run have a part of it. */
 const KEPT_FREE_BYTES = BUILD_ALLOWANCE_BYTES / 2;
@@ -19,7 +19,7 @@ const SECTOR_BYTES = 512;
 
 type BuildVm = Pick<VmRecord, "id" | "execution_id" | "folder">;
 
-export interface GiveWayOptions {
+export interface FullDiskOptions {
   readonly engine: {
     readonly runningVms: { builds(): BuildVm[] };
     giveUp(vm: BuildVm, end: EndReason): Promise<void>;
@@ -29,21 +29,24 @@ export interface GiveWayOptions {
 }
 
 /** Ends the builds that have written the most, one after the other, as long as the disk is too full. Resolves when it is told to stop. */
-export async function letBuildsGiveWay(options: GiveWayOptions, stop: AbortSignal): Promise<void> {
+export async function watchFullDisk(options: FullDiskOptions, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
-    await giveWay(options).catch((error: unknown) =>
-      options.log.warn({ err: error }, "it is not known whether builds have to give way"),
+    await endLargestBuild(options).catch((error: unknown) =>
+      options.log.warn(
+        { err: error },
+        "the free space of the disk is not known, so no build is ended for it",
+      ),
     );
     await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
   }
 }
 
-async function giveWay({ engine, vmsFolder }: GiveWayOptions): Promise<void> {
+async function endLargestBuild({ engine, vmsFolder }: FullDiskOptions): Promise<void> {
   const builds = engine.runningVms.builds();
   if (builds.length === 0 || (await hasRoom(vmsFolder))) return;
   const sizes = await Promise.all(builds.map(async (vm) => ({ vm, bytes: await writtenBytes(vm) })));
   const [largest] = sizes.toSorted((one, other) => other.bytes - one.bytes);
-  if (largest !== undefined) await engine.giveUp(largest.vm, gaveWay);
+  if (largest !== undefined) await engine.giveUp(largest.vm, endOfFullDisk);
 }
 
 /** Rejects where the disk cannot be asked: no build ends for that. */

@@ -1,12 +1,12 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { letBuildsGiveWay, type GiveWayOptions } from "../src/vm/build/give-way.ts";
+import { watchFullDisk, type FullDiskOptions } from "../src/vm/build/full-disk-watch.ts";
 import { mountSmallDisk } from "./support/small-disk.ts";
 
 /** Builds that have written so many KiB each, on a disk with so much room; which of them were ended, in that order, until no more are. */
 async function ended(freeMib: number, builds: Readonly<Record<string, number>>): Promise<string[]> {
-  await using disk = await mountSmallDisk("give-way", freeMib);
+  await using disk = await mountSmallDisk("full-disk", freeMib);
   const left = Object.keys(builds).map((id) => ({ id, execution_id: "exe", folder: join(disk.folder, id) }));
   for (const { id, folder } of left) {
     await mkdir(folder);
@@ -15,7 +15,7 @@ async function ended(freeMib: number, builds: Readonly<Record<string, number>>):
   const gone: string[] = [];
   const looks = vi.fn(() => [...left]);
   const stop = new AbortController();
-  const engine: GiveWayOptions["engine"] = {
+  const engine: FullDiskOptions["engine"] = {
     runningVms: { builds: looks },
     async giveUp({ id, folder }, { reason }) {
       expect(reason).toContain("disk was nearly full");
@@ -27,7 +27,7 @@ async function ended(freeMib: number, builds: Readonly<Record<string, number>>):
       await rm(folder, { recursive: true });
     },
   };
-  const watching = letBuildsGiveWay({ engine, vmsFolder: disk.folder, log: {} as never }, stop.signal);
+  const watching = watchFullDisk({ engine, vmsFolder: disk.folder, log: {} as never }, stop.signal);
   const rounds = Object.keys(builds).length + 1;
   await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(rounds), { timeout: 30_000 });
   stop.abort();
@@ -44,7 +44,7 @@ test("on a disk that is too full, builds end, the one that has written the most 
 });
 
 test("a disk that cannot be asked ends nothing", async () => {
-  const giveUp = vi.fn<GiveWayOptions["engine"]["giveUp"]>();
+  const giveUp = vi.fn<FullDiskOptions["engine"]["giveUp"]>();
   const warn = vi.fn();
   const stop = new AbortController();
   const builds = () => {
@@ -56,7 +56,7 @@ test("a disk that cannot be asked ends nothing", async () => {
     vmsFolder: "/nowhere",
     log: { warn } as never,
   };
-  await letBuildsGiveWay(options, stop.signal);
+  await watchFullDisk(options, stop.signal);
   expect(giveUp).not.toHaveBeenCalled();
   expect(warn).toHaveBeenCalledOnce();
 });
