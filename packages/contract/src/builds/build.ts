@@ -113,7 +113,7 @@ export const BuildRequest = named(
       Type.String({
         maxLength: 200,
         description:
-          "The template or the id of a snapshot that `steps` stand on, `base` by default, or that `FROM` of this name in a Dockerfile means; where the request has the Dockerfile's `text`, that need not be said. Of a snapshot it is the disk alone.",
+          "The template or the id of a snapshot that `steps` stand on, `base` by default, or that `FROM` of this name in a Dockerfile means. Of a snapshot it is the disk alone.",
       }),
     ),
     steps: Type.Optional(Type.Array(BuildStepRequest, { maxItems: BUILD_STEPS_MAX })),
@@ -131,7 +131,7 @@ export const BuildRequest = named(
               minLength: 1,
               maxLength: DOCKERFILE_TEXT_MAX_CHARS,
               description:
-                "The Dockerfile itself, in place of the context's file. One with a single stage is then carried out in groups of instructions, each of which is cached.",
+                "The Dockerfile itself, in place of the context's file. One with a single stage is then carried out in groups of instructions, each of which is cached, and its `FROM` may name a template without `from`.",
             }),
           ),
           args: Type.Optional(Env),

@@ -967,7 +967,7 @@ class BuildRequestDockerfile(TypedDict, total=False):
     #: The stage to build.
     target: str
     #: The Dockerfile itself, in place of the context's file. One with a single stage is then carried out in groups of
-    #: instructions, each of which is cached.
+    #: instructions, each of which is cached, and its `FROM` may name a template without `from`.
     text: str
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     args: Dict[str, str]
