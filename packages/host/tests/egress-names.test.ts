@@ -319,30 +319,62 @@ test("another protocol reaches what an allowed name was looked up to, once it wa
   expect(await denials()).toContain("no_domain  udp 443");
 });
 
-test("a connection outlives its name's time, and no policy without the name", async () => {
-  await lookUp("good.example");
-  const client = wire.spawnInGuest(
-    `exec 3<>/dev/tcp/${shared}/2222; while read -r line; do echo $line >&3; timeout 2 head -n 1 <&3 || echo cut; done`,
-  );
+/** A program in the guest that answers each line with one of its own. */
+async function conversation(
+  command: string,
+  work: (say: (line: string) => Promise<string>) => Promise<void>,
+) {
+  const client = wire.spawnInGuest(command);
   let said = "";
   client.stdout?.on("data", (text: Buffer) => (said += text.toString()));
-  const says = async (line: string): Promise<string> => {
-    said = "";
-    client.stdin?.write(`${line}\n`);
-    await until(() => Promise.resolve(said.endsWith("\n")));
-    return said;
-  };
   try {
-    expect(await says("one")).toBe("one\n");
-    // The address is not open any more, as when its time is over.
-    await wire.rules.replace(wire.slot, policy);
-    expect(await says("two")).toBe("two\n");
-    expect(await echo(shared)).toBe("nothing\n");
-    await wire.rules.replace(wire.slot, { ...policy, allow_domains: ["*.good.example"] });
-    expect(await says("three")).toBe("cut\n");
+    await work(async (line) => {
+      said = "";
+      client.stdin?.write(`${line}\n`);
+      await until(() => Promise.resolve(said.endsWith("\n")));
+      return said;
+    });
   } finally {
     client.kill("SIGKILL");
   }
+}
+
+test("a connection outlives its name's time, and no policy without the name", async () => {
+  await lookUp("good.example");
+  await conversation(
+    `exec 3<>/dev/tcp/${shared}/2222; while read -r line; do echo $line >&3; timeout 2 head -n 1 <&3 || echo cut; done`,
+    async (say) => {
+      expect(await say("one")).toBe("one\n");
+      // The address is not open any more, as when its time is over.
+      await wire.rules.replace(wire.slot, policy);
+      expect(await say("two")).toBe("two\n");
+      expect(await echo(shared)).toBe("nothing\n");
+      await wire.rules.replace(wire.slot, { ...policy, allow_domains: ["*.good.example"] });
+      expect(await say("three")).toBe("cut\n");
+    },
+  );
+});
+
+test("what keeps its port passes again under another policy, once that has its name looked up", async () => {
+  await lookUp("good.example");
+  const program = `python3 -uc '
+import socket, sys
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.bind(("", 5353))
+one.settimeout(2)
+for line in sys.stdin:
+    one.sendto(line.encode(), ("${shared}", 2222))
+    try: print(one.recv(100).decode(), end="")
+    except OSError: print("nothing")
+'`;
+  await conversation(program, async (say) => {
+    expect(await say("one")).toBe("one\n");
+    const wider = { ...policy, allow_domains: [...(policy.allow_domains ?? []), "more.example"] };
+    await wire.rules.replace(wire.slot, wider);
+    expect(await say("two")).toBe("nothing\n");
+    await lookUp("good.example");
+    expect(await say("three")).toBe("three\n");
+  });
 });
 
 test("where the policy names ports, another protocol has those alone", async () => {

@@ -2,9 +2,14 @@
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, expect, test, vi } from "vitest";
+import { ControlDoor } from "../src/names/control-door.ts";
 import { DnsDoor } from "../src/names/dns-door.ts";
 import { answerTo, readQuestion } from "../src/names/dns-message.ts";
 import { Guests } from "../src/names/guests.ts";
@@ -181,4 +186,35 @@ test("a guest with an address that another one had has all of its own places", (
   expect(takeAll()).toEqual([0, 0, 0]);
   guests.set({ guest: GUEST, policy, isNew: true });
   expect(takeAll()).toEqual(first);
+});
+
+test("a lookup waits for no host that has much to open, and for none that has gone", async () => {
+  const control = new ControlDoor("it", guestsOf());
+  const path = join(await mkdtemp(join(tmpdir(), "skerry-door-")), "socket");
+  cleanups.push(() => rm(dirname(path), { recursive: true, force: true }));
+  control.server.listen(path);
+  cleanups.push(() => control.server.close());
+  await once(control.server, "listening");
+  const host = connect(path);
+  cleanups.push(() => host.destroy());
+  let asked = 0;
+  createInterface({ input: host }).on("line", (line) => (asked += line.includes("opening") ? 1 : 0));
+  await vi.waitFor(() => expect(control.hasHost).toBe(true));
+  const led = { guest: GUEST, mark: 1, addresses: ["192.0.2.1"], ttl_s: 30 };
+  const waiting = Array.from({ length: 600 }, () => control.open(led));
+  await Promise.all(waiting.slice(512));
+  await vi.waitFor(() => expect(asked).toBe(512));
+  // Those that the host works on count until it is done with them, also when their lookups wait no more.
+  await Promise.all(waiting);
+  await control.open(led);
+  expect(asked).toBe(512);
+  host.write(`${JSON.stringify({ id: 1, opened: 1 })}\n`);
+  const counted = async (): Promise<void> => {
+    await control.open(led);
+    expect(asked).toBe(513);
+  };
+  await vi.waitFor(counted, { timeout: 20_000 });
+  host.destroy();
+  await vi.waitFor(() => expect(control.hasHost).toBe(false));
+  await control.open(led);
 });

@@ -1,4 +1,5 @@
 import type { HostEgress } from "@skerry/contract/vms/egress";
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test, vi } from "vitest";
 import { NAMED_MAX, NamedAddresses, namedMark, opensByName } from "../src/network/named-addresses.ts";
 import type { Slot } from "../src/network/slot.ts";
@@ -64,6 +65,41 @@ test("what was allowed by another policy opens nothing, also where it changes me
   await Promise.all([changing, late]);
   await (await opened({ ...policy, mode: "allow_all" })).open({ ...opening, addresses: ["192.0.2.1"] });
   expect(scripts).toEqual([]);
+});
+
+test("what is looked up while its policy is loaded is open once that is in force", async () => {
+  const named = await opened();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const next = { ...policy, allow_domains: ["x.test"] };
+  const changing = named.load(guest, { slot, policy: next }, () => promise);
+  const early = named.open({ ...opening, mark: namedMark(next), addresses: ["192.0.2.1"] });
+  await sleep(5);
+  expect(scripts).toEqual([]);
+  resolve();
+  await Promise.all([changing, early]);
+  expect(scripts).toHaveLength(1);
+});
+
+test("of many guests two have addresses opened at a time, each guest in its turn, and a policy waits for none of the others", async () => {
+  const named = await opened();
+  const others = ["10.0.0.6", "10.0.0.10", "10.0.0.14"];
+  for (const other of others) await named.load(other, { slot, policy }, done);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  gate = promise;
+  const all = [guest, ...others].map((each, index) =>
+    named.open({ ...opening, guest: each, addresses: [`192.0.2.${index}`] }),
+  );
+  await vi.waitFor(() => expect(scripts).toHaveLength(2));
+  await named.load("10.0.0.14", { slot, policy }, done);
+  expect(scripts).toHaveLength(2);
+  resolve();
+  await Promise.all(all);
+  // That of the guest whose policy was loaded meanwhile opens nothing.
+  expect(scripts.map((script) => /192\.0\.2\.\d/.exec(script)?.[0])).toEqual([
+    "192.0.2.0",
+    "192.0.2.1",
+    "192.0.2.2",
+  ]);
 });
 
 test("what is asked for while a program runs goes together with the next one, and what failed is asked for again", async () => {

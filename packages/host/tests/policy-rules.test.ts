@@ -103,7 +103,7 @@ test("names decide HTTP and TLS behind every denial, and what is neither passes 
     "meta l4proto udp ct original proto-dst 443 meta mark set 8 accept",
     "ct original ip daddr @allow_cidrs meta mark set 4 accept",
     `ct mark ${mark} meta mark set 1 accept`,
-    `ct original ip daddr @named meta l4proto tcp ct original proto-dst @allow_ports ct status ! confirmed ct mark set ${mark} meta mark set 1 accept`,
+    `ct original ip daddr @named meta l4proto tcp ct original proto-dst @allow_ports ct direction original ct mark set ${mark} meta mark set 1 accept`,
     "meta mark set 6 accept",
   ]);
   expect(compiled(named)).toContain("th dport 53 dnat ip to 198.18.0.1:10054");

@@ -62,8 +62,15 @@ function allowingDomain(domain: string, policy: Policy): Allowed {
     title: `Allow ${domain}`,
     policy: { ...policy, allow_domains: [...(policy.allow_domains ?? []), domain] },
     changes: [domain],
-    note: "HTTP on port 80 and TLS on port 443 pass to this name, wherever it leads but to private addresses.",
+    note: `HTTP on port 80 and TLS on port 443 pass to this name, wherever it leads but to private addresses.${others(policy)}`,
   };
+}
+
+/** What is opened by the addresses that the guest's own lookup of a name is answered with. */
+function others({ mode, allow_ports: ports }: Policy): string {
+  if (mode !== "deny_all") return "";
+  if (ports.length === 0) return " Other protocols pass to the addresses that it is looked up to.";
+  return ` The TCP ports ${ports.join(", ")} pass to the addresses that it is looked up to.`;
 }
 
 function allowingAddress({ address, port }: { address: string; port: number }, policy: Policy): Allowed {
@@ -92,6 +99,6 @@ function allowingPort(port: number, policy: Policy): Allowed {
     title: `Allow port ${port}`,
     policy: { ...policy, allow_ports: [...policy.allow_ports, port] },
     changes: [`port ${port}`],
-    note: `For ${count === 1 ? "the allowed network" : `all ${count} allowed networks`}.`,
+    note: `For ${count === 1 ? "the allowed network" : `all ${count} allowed networks`}${(policy.allow_domains ?? []).length > 0 ? ", and for what allowed names lead to" : ""}.`,
   };
 }

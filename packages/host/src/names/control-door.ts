@@ -12,6 +12,8 @@ import type { Guests } from "./guests.ts";
 
 /** A lookup waits no longer for the host. */
 const OPENED_WITHIN_MS = 1_000;
+/** That the host works on, also where no lookup waits for them any more. */
+const OPENINGS_MAX = 512;
 
 export class ControlDoor {
   readonly server: Server;
@@ -37,28 +39,30 @@ export class ControlDoor {
     return this.#end.promise;
   }
 
-  /** Resolves when the host has opened the addresses, or there is none that does. Nothing but HTTP and TLS gets there then. */
+  /** Resolves when the host has opened the addresses, or does not in time, or has too much to open, or there is none. Nothing but HTTP and TLS gets there then. */
   async open(led: Omit<NameProxyOpening, "opening">): Promise<void> {
+    if (this.#host === undefined || this.#opening.size >= OPENINGS_MAX) return;
     const opening = (this.#openings += 1);
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#host === undefined) return;
     this.#opening.set(opening, resolve);
     const deadline = setTimeout(resolve, OPENED_WITHIN_MS);
     const line: NameProxyOpening = { opening, ...led };
     this.#host.write(`${JSON.stringify(line)}\n`);
     await promise;
     clearTimeout(deadline);
-    this.#opening.delete(opening);
   }
 
   /** There is one host process; the last one to come is it. */
   #take(host: Socket): void {
     this.#host?.destroy();
     this.#host = host;
+    this.#forgetOpenings();
     this.#guests.expectRenewal();
     host.on("error", () => host.destroy());
     host.once("close", () => {
-      if (this.#host === host) this.#host = undefined;
+      if (this.#host !== host) return;
+      this.#host = undefined;
+      this.#forgetOpenings();
     });
     const hello: NameProxyHello = { identity: this.#identity };
     host.write(`${JSON.stringify(hello)}\n`);
@@ -68,12 +72,22 @@ export class ControlDoor {
     });
   }
 
+  #forgetOpenings(): void {
+    for (const resolve of this.#opening.values()) resolve();
+    this.#opening.clear();
+  }
+
+  #opened(opening: number): void {
+    this.#opening.get(opening)?.();
+    this.#opening.delete(opening);
+  }
+
   #do(request: NameProxyRequest): NameProxyAnswer {
     const { id } = request;
     if ("set" in request) this.#guests.set(request.set);
     if ("forget" in request) this.#guests.forget(request.forget);
     if ("denials" in request) return { id, denied: this.#guests.get(request.denials)?.denied ?? [] };
-    if ("opened" in request) this.#opening.get(request.opened)?.();
+    if ("opened" in request) this.#opened(request.opened);
     if ("end" in request) this.#end.resolve();
     return { id };
   }

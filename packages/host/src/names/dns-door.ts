@@ -23,7 +23,7 @@ import type { Resolved } from "./resolver.ts";
 
 /** Under way, of all guests and of one. */
 const QUERIES = { all: 512, each: 32 } as const;
-/** Addresses, with the longest name, in the 512 bytes that every client takes. Any of them leads to all. */
+/** Addresses, with the longest name, in the 512 bytes that every client takes. HTTP and TLS reach all that the name has by any of them. */
 const ANSWERED_MAX = 15;
 /** No question with its options is longer. */
 const QUERY_MAX_BYTES = 1_024;

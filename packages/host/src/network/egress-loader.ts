@@ -61,8 +61,10 @@ export class EgressLoader {
   async adopt(slot: Slot, policy: HostEgress): Promise<void> {
     const { proxy } = this.#options.names;
     const guest = this.#addressOf(slot);
-    if (hasDomains(policy)) proxy.renew(guest, this.#namePolicy(policy));
-    await this.#named.load(guest, { slot, policy }, () => loadRules(this.#script(policy, "replace"), slot));
+    await this.#named.load(guest, { slot, policy }, () => {
+      if (hasDomains(policy)) proxy.renew(guest, this.#namePolicy(policy));
+      return loadRules(this.#script(policy, "replace"), slot);
+    });
   }
 
   async report(slot: Slot, inForce: HostEgress): Promise<HostEgressReport> {
@@ -74,7 +76,7 @@ export class EgressLoader {
   }
 
   /** The proxy knows what the rules lead to it before they do, and forgets it after them. */
-  async #withNames(
+  #withNames(
     slot: Slot,
     policy: HostEgress,
     load: "first" | "replace",
@@ -83,21 +85,22 @@ export class EgressLoader {
     const { proxy } = this.#options.names;
     const guest = this.#addressOf(slot);
     const script = this.#script(policy, load);
-    const put = () => this.#named.load(guest, { slot, policy }, () => loadScript(script));
-    if (!hasDomains(policy)) {
-      await put();
-      return proxy.forget(guest);
-    }
-    const before = proxy.policyOf(guest);
-    try {
-      // A guest that this process does not know has nothing of its own there: what the proxy may still have is an earlier guest's.
-      await proxy.set(guest, this.#namePolicy(policy), load === "first" || before === undefined);
-      await put();
-    } catch (error) {
-      if (before === undefined) await proxy.forget(guest);
-      else await proxy.set(guest, before, false).catch(() => undefined); // it is told when the proxy is back
-      throw error;
-    }
+    return this.#named.load(guest, { slot, policy }, async () => {
+      if (!hasDomains(policy)) {
+        await loadScript(script);
+        return proxy.forget(guest);
+      }
+      const before = proxy.policyOf(guest);
+      try {
+        // A guest that this process does not know has nothing of its own there: what the proxy may still have is an earlier guest's.
+        await proxy.set(guest, this.#namePolicy(policy), load === "first" || before === undefined);
+        await loadScript(script);
+      } catch (error) {
+        if (before === undefined) await proxy.forget(guest);
+        else await proxy.set(guest, before, false).catch(() => undefined); // it is told when the proxy is back
+        throw error;
+      }
+    });
   }
 
   #addressOf({ number }: Slot): string {

@@ -41,7 +41,7 @@ const LINE_MAX_CHARS = 1_048_576;
 const HEAP_MAX_MIB = 256;
 const RESTART_PAUSE_MS = 200;
 const DENIALS_MAX = 1_000;
-/** That are under way; the proxy bounds its lookups more tightly. */
+/** That are under way; `names/control-door.ts` asks for half as many. */
 const OPENINGS_MAX = 1_024;
 
 /** A guest may have taken the proxy over, and what it says is kept. */
@@ -137,6 +137,7 @@ export class NameProxy {
   }
 
   #send(socket: Socket, request: Ask): Promise<NameProxyAnswer> {
+    if (socket.destroyed) return Promise.reject(new NameProxyLost("the name proxy has gone"));
     const id = (this.#lastId += 1);
     const waiting = Promise.withResolvers<NameProxyAnswer>();
     this.#waiting.set(id, waiting);

@@ -13,8 +13,10 @@ import type { Slot } from "./slot.ts";
 const GRACE_S = 60;
 /** Of one slot at a time. */
 export const NAMED_MAX = 1_024;
-/** Each runs a program of root's for a guest's lookups; what comes meanwhile goes with the next one. */
-const LOADS = { burst: 20, perMs: 5 / 1_000 } as const;
+/** Each load runs a program of root's for a guest's lookups, some 20 ms of a CPU: what comes meanwhile goes with the slot's next one. */
+const LOADS = { slot: { burst: 20, perMs: 5 / 1_000 }, host: { burst: 100, perMs: 20 / 1_000 } } as const;
+/** Loads of the host at a time. Slots have their turns in the order in which they ask, with one load each. */
+const LANES = 2;
 
 /** Whether names open addresses; otherwise the mode does, or nothing. */
 export function opensByName({
@@ -34,7 +36,8 @@ export function namedMark({ allow_domains = [], deny_domains = [], allow_ports }
   return (createHash("sha256").update(lists).digest().readUInt32BE(0) >>> 1) | 1;
 }
 
-/** `nft` changes no time of what is there already. */
+/** One transaction. `add` keeps the time of an element that is there, so each is taken away first; and `delete` fails for one that is not there, so each is
+ *  added before that. */
 export function openingScript(table: string, addresses: ReadonlyMap<string, number>): string {
   const all = [...addresses.keys()].join(", ");
   const timed = [...addresses].map(([address, ttlS]) => `${address} timeout ${ttlS + GRACE_S}s`).join(", ");
@@ -59,9 +62,9 @@ interface OpenSlot {
   readonly loads: LeakyBucket;
   /** Until when they are open, by `performance`. */
   readonly untilMs: Map<string, number>;
-  /** For how many seconds, of those that are to be opened. */
-  readonly asked: Map<string, number>;
-  next: Promise<void> | undefined;
+  /** What the next load opens, and for how many seconds. */
+  readonly pending: Map<string, number>;
+  pendingLoad: Promise<void> | undefined;
 }
 
 export class NamedAddresses {
@@ -69,58 +72,76 @@ export class NamedAddresses {
   /** By the address of the guest's slot. */
   readonly #slots = new Map<string, OpenSlot>();
   readonly #queue = new KeyedQueue();
+  readonly #lanes = new KeyedQueue();
+  readonly #loads = new LeakyBucket(LOADS.host, performance.now());
+  #lastLane = 0;
 
   constructor(table: string) {
     this.#table = table;
   }
 
-  /** Loads a policy, with which nothing is open yet by name. Neither overtakes the other. */
+  /** Does what puts a policy in force, with which nothing is open yet by name. Neither overtakes the other, and openings that the policy allows wait for it. */
   load(
     guest: string,
     { slot, policy }: { readonly slot: Slot; readonly policy: HostEgress },
     work: () => Promise<void>,
-  ) {
+  ): Promise<void> {
     return this.#queue.take(guest, async () => {
       await work();
       this.#slots.delete(guest);
       if (!opensByName(policy)) return;
-      const loads = new LeakyBucket(LOADS, performance.now());
-      const empty = { untilMs: new Map(), asked: new Map(), next: undefined };
+      const loads = new LeakyBucket(LOADS.slot, performance.now());
+      const empty = { untilMs: new Map(), pending: new Map(), pendingLoad: undefined };
       this.#slots.set(guest, { slot, mark: namedMark(policy), loads, ...empty });
     });
   }
 
   /** Open when it resolves. Nothing where the guest has another policy by now, or as many addresses as it may have. */
   async open({ guest, mark, addresses, ttlS }: Opening): Promise<void> {
+    // The proxy knows a policy before its rules are loaded.
+    if (this.#slots.get(guest)?.mark !== mark) await this.#queue.settled(guest);
     const open = this.#slots.get(guest);
     if (open === undefined || open.mark !== mark) return;
     ask(open, addresses, ttlS);
-    if (open.asked.size === 0) return;
-    open.next ??= this.#queue.take(guest, () => this.#openAsked(guest, open));
-    await open.next;
+    if (open.pending.size === 0) return;
+    open.pendingLoad ??= this.#loadPending(guest, open);
+    await open.pendingLoad;
   }
 
-  async #openAsked(guest: string, open: OpenSlot): Promise<void> {
-    open.loads.spend(1);
-    await sleep(open.loads.pauseMs(performance.now()));
-    open.next = undefined;
-    const asked = new Map(open.asked);
-    open.asked.clear();
+  /** A policy waits for the load itself, and for none of the pauses before it. */
+  async #loadPending(guest: string, open: OpenSlot): Promise<void> {
+    await turn(open.loads);
+    this.#lastLane = (this.#lastLane + 1) % LANES;
+    await this.#lanes.take(String(this.#lastLane), async () => {
+      await turn(this.#loads);
+      await this.#queue.take(guest, () => this.#openPending(guest, open));
+    });
+  }
+
+  async #openPending(guest: string, open: OpenSlot): Promise<void> {
+    open.pendingLoad = undefined;
+    const pending = new Map(open.pending);
+    open.pending.clear();
     if (this.#slots.get(guest) !== open) return;
-    await loadRules(openingScript(this.#table, asked), open.slot);
+    await loadRules(openingScript(this.#table, pending), open.slot);
     const nowMs = performance.now();
-    for (const [address, ttlS] of asked) open.untilMs.set(address, nowMs + (ttlS + GRACE_S) * 1_000);
+    for (const [address, ttlS] of pending) open.untilMs.set(address, nowMs + (ttlS + GRACE_S) * 1_000);
   }
 }
 
+async function turn(loads: LeakyBucket): Promise<void> {
+  loads.spend(1);
+  await sleep(loads.pauseMs(performance.now()));
+}
+
 /** Those that are not open for so long yet. */
-function ask({ untilMs, asked }: OpenSlot, addresses: readonly string[], ttlS: number): void {
+function ask({ untilMs, pending }: OpenSlot, addresses: readonly string[], ttlS: number): void {
   const nowMs = performance.now();
   for (const [address, until] of untilMs) if (until < nowMs) untilMs.delete(address);
   for (const address of addresses) {
-    const isKnown = untilMs.has(address) || asked.has(address);
-    if (!isKnown && untilMs.size + asked.size >= NAMED_MAX) continue;
+    const isKnown = untilMs.has(address) || pending.has(address);
+    if (!isKnown && untilMs.size + pending.size >= NAMED_MAX) continue;
     if ((untilMs.get(address) ?? 0) < nowMs + ttlS * 1_000)
-      asked.set(address, Math.max(ttlS, asked.get(address) ?? 0));
+      pending.set(address, Math.max(ttlS, pending.get(address) ?? 0));
   }
 }

@@ -107,13 +107,14 @@ function byName(policy: HostEgress, { resolver, nameProxyPort }: PolicyFacts): s
   ];
 }
 
-/** A connection to an address that a name has led to. What has begun is known by its mark, and goes on when the address is not open any more. */
+/** A connection to an address that a name has led to. What has begun is known by its mark, and goes on when the address is not open any more. One that
+ *  began under an earlier policy is let on again once this policy has opened its address. */
 function byNamedAddress(policy: HostEgress): string[] {
   const mark = namedMark(policy);
   const ports = policy.allow_ports.length > 0 ? " meta l4proto tcp ct original proto-dst @allow_ports" : "";
   return [
     `ct mark ${mark} ${passes}`,
-    `ct original ip daddr @named${ports} ct status ! confirmed ct mark set ${mark} ${passes}`,
+    `ct original ip daddr @named${ports} ct direction original ct mark set ${mark} ${passes}`,
   ];
 }
 

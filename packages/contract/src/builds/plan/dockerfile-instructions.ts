@@ -37,9 +37,10 @@ export function basesOf(text: string, args: Readonly<Record<string, string>> = {
   const stages = new Set<string>(["scratch"]);
   const bases = new Set<string>();
   for (const { word, rest } of instructionsOf(text) ?? []) {
-    const [first = "", as = "", stage = ""] = rest.split(/\s+/).filter((each) => !each.startsWith("--"));
-    if (word === "ARG") keepArgument(known, first, args);
+    const words = rest.split(/\s+/).filter((each) => !each.startsWith("--"));
+    if (word === "ARG") for (const each of words) keepArgument(known, each, args);
     if (word !== "FROM") continue;
+    const [first = "", as = "", stage = ""] = words;
     const base = withArguments(first, known);
     if (!stages.has(base.toLowerCase())) bases.add(base);
     if (as.toUpperCase() === "AS") stages.add(stage.toLowerCase());

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { DiskLayer } from "@skerry/contract/host-api/templates";
-import { checkDiskReserve } from "../disk/disk-reserve.ts";
+import { checkDiskReserve, KEPT_FREE_BYTES } from "../disk/disk-reserve.ts";
 import { LOWEST_NODE } from "../qemu/qemu-arguments.ts";
 import { QmpError, type Qmp } from "../qemu/qmp.ts";
 
@@ -33,17 +33,18 @@ type Asked = Pick<Qmp, "execute">;
  * where the result is larger than its image may be, and `guest_timeout`.
  */
 export async function flatten(qmp: Asked, { node, folder, layers, endMs }: FlattenOptions): Promise<void> {
-  const copiedBytes = layers.slice(1).reduce((sum, { bytes }) => sum + bytes, 0);
-  // Once here, and once when it is sealed.
-  await checkDiskReserve(folder, 2 * copiedBytes);
   const left = await jobOf(qmp);
   if (left?.status === "concluded") await dismiss(qmp);
-  if (left === undefined || left.status === "concluded")
+  if (left === undefined || left.status === "concluded") {
+    const copiedBytes = layers.slice(1).reduce((sum, { bytes }) => sum + bytes, 0);
+    // Once here, and once when it is sealed. It must not make the disk so full that builds are ended for it.
+    await checkDiskReserve(folder, 2 * copiedBytes + KEPT_FREE_BYTES);
     await qmp.execute("block-stream", {
       ...{ "job-id": JOB, device: node, "base-node": LOWEST_NODE, "auto-dismiss": false },
       // The name of the file below that QEMU would write into the layer.
       "backing-file": "",
     });
+  }
   try {
     await concluded(qmp, folder, endMs);
   } catch (error) {

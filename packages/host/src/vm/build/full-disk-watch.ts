@@ -6,13 +6,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
-import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
+import { checkDiskReserve, KEPT_FREE_BYTES } from "../disk/disk-reserve.ts";
 import type { EndReason } from "../lifecycle/end-reason.ts";
 import type { VmRecord } from "../record.ts";
 import { endOfFullDisk } from "../lifecycle/end-of-full-disk.ts";
 
-/** Beside the reserve. Below what a new build has to find, so that those which run have a part of it. */
-const KEPT_FREE_BYTES = BUILD_ALLOWANCE_BYTES / 2;
 const LOOK_EVERY_MS = 500;
 /** What `stat` counts in. */
 const SECTOR_BYTES = 512;

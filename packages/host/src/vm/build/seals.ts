@@ -23,6 +23,7 @@ import { LayerFault } from "../disk/layer-stream.ts";
 import { emptyTarget } from "../../templates/frozen.ts";
 import { withinDiskReserve } from "../disk/disk-reserve.ts";
 import { KeyedQueue } from "../../keyed-queue.ts";
+import { fullDiskError } from "../lifecycle/end-of-full-disk.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
 import { LOWEST_NODE, TARGET_DEVICE, targetNode, vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
@@ -79,11 +80,11 @@ export class Seals {
     const index = build.seals.findIndex(({ id }) => id === sealId);
     const uid = uidOf(resources, resources.slots.slot(record.slot));
     const endMs = performance.now() + SEAL_WITHIN_MS;
-    await orEnded(live.qmp, this.#flatten(entry, index, endMs));
-    await orEnded(live.qmp, cut(live.qmp, { folder: record.folder, uid, index }));
+    await orEnded(entry, this.#flatten(entry, index, endMs));
+    await orEnded(entry, cut(live.qmp, { folder: record.folder, uid, index }));
     const file = join(record.folder, fileOf(index));
     const maxBytes = fileMibOf(build.disk_gib) * MIB;
-    const content = whileWorthIt(live.qmp, withinDiskReserve(record.folder, layers.read(file)), endMs);
+    const content = whileWorthIt(entry, withinDiskReserve(record.folder, layers.read(file)), endMs);
     const layer = await layers.keep(content, maxBytes).catch(tooLarge);
     await this.#changeSeal(entry, sealId, { layer });
   }
@@ -184,33 +185,37 @@ async function nodesOf(qmp: Qmp): Promise<{ all: Set<string>; inUse: Set<string>
 }
 
 /** A QEMU may end at any question. What that throws speaks of a socket, and would be told as a fault of ours. */
-async function orEnded(qmp: Qmp, work: Promise<void>): Promise<void> {
+async function orEnded(entry: Running, work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (cause) {
-    if (await Promise.race([qmp.closed.then(() => true), nextTurn(false)])) throw ended(cause);
+    if (await Promise.race([entry.live.qmp.closed.then(() => true), nextTurn(false)]))
+      throw ended(entry, cause);
     throw cause;
   }
 }
 
-function ended(cause?: unknown): SkerryError {
-  return new SkerryError("vm_not_running", "The VM ended while its target was sealed.", { cause });
+function ended({ record: { reason } }: Running, cause?: unknown): SkerryError {
+  return (
+    fullDiskError(reason) ??
+    new SkerryError("vm_not_running", "The VM ended while its target was sealed.", { cause })
+  );
 }
 
 /** Ends with the VM, since what is copied is of no use then, and with the time that the caller waits. */
 async function* whileWorthIt(
-  qmp: Qmp,
+  entry: Running,
   content: AsyncIterable<Uint8Array>,
   endMs: number,
 ): AsyncGenerator<Uint8Array> {
   let isOpen = true;
-  void qmp.closed.then(() => (isOpen = false));
+  void entry.live.qmp.closed.then(() => (isOpen = false));
   for await (const part of content) {
     if (performance.now() > endMs)
       throw new SkerryError("guest_timeout", "The target could not be copied in time.", {
         remediation: "Try again when less is going on on the host, or build less at once.",
       });
-    if (!isOpen) throw ended();
+    if (!isOpen) throw ended(entry);
     yield part;
   }
 }

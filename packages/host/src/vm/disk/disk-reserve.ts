@@ -9,6 +9,8 @@ import { SkerryError } from "@skerry/contract/errors";
 const DISK_RESERVE_BYTES = 2 * 1024 ** 3;
 /** What a build has to find beyond that: where the disk fills up, builds are refused before VMs are. */
 export const BUILD_ALLOWANCE_BYTES = 2 * 1024 ** 3;
+/** Beyond the reserve, below which builds are ended: those that run have the rest of what they have found. */
+export const KEPT_FREE_BYTES = BUILD_ALLOWANCE_BYTES / 2;
 /** Bytes that may be written between two checks. */
 const LOOK_EVERY_BYTES = 16 * 1024 ** 2;
 const LOOK_EVERY_MS = 500;
