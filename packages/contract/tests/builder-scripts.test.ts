@@ -167,8 +167,11 @@ test("a folder is copied with its links, permissions and hard links, and is root
   expect(existsSync(join(small.root, "app/one"))).toBe(true);
 });
 
-test("what is copied is the same in a new folder, in an empty one, and beside other files", async () => {
-  await using fresh = await SmallRoot.make();
+test.each([
+  ["the guest's agent", {}],
+  ["tar, where the agent is one of an earlier version", { agent: "old; old() { return 2; }" }],
+])("what %s copies is the same in a new folder, in an empty one, and beside other files", async (_, by) => {
+  await using fresh = await SmallRoot.make(by);
   const app = join(fresh.context, "app");
   await mkdir(join(app, "closed/below"), { recursive: true });
   for (const mode of [0o000, 0o444, 0o600, 0o664, 0o755, 0o777]) {

@@ -9,6 +9,8 @@ import { text } from "node:stream/consumers";
 import { builderScripts } from "../../src/builds/plan/builder-scripts.ts";
 import type { PlannedStep } from "../../src/builds/plan/build-plan.ts";
 
+/** As `setup/build.ts` has built it. */
+const AGENT = join(import.meta.dirname, "../../../../dist/native/agent");
 const PROGRAMS = ["sh", "id", "env", "sleep", "ls", "cat", "mkdir", "ln", "rm", "dd", "mount"];
 
 interface StepEnd {
@@ -23,7 +25,7 @@ export class SmallRoot implements AsyncDisposable {
   readonly context: string;
   readonly #scripts: ReturnType<typeof builderScripts>;
 
-  private constructor(folder: string, mount: string) {
+  private constructor(folder: string, { mount, agent }: { readonly mount: string; readonly agent: string }) {
     this.folder = folder;
     this.root = join(folder, "root");
     this.context = join(folder, "context");
@@ -31,14 +33,19 @@ export class SmallRoot implements AsyncDisposable {
 context=${this.context}
 told=${join(folder, "told")}
 work=${join(folder, "work")}
+agent=${agent}
 mount_disk() { ${mount.replace("ROOT", this.root)} || fault builder_failed "nothing is mounted"; }
 check_disk() { :; }
 `);
   }
 
-  /** Without `programs` there is nothing in it. `mount`: what puts it at /mnt. */
-  static async make({ programs = PROGRAMS, mount = "mount --bind ROOT /mnt" } = {}): Promise<SmallRoot> {
-    const small = new SmallRoot(await mkdtemp(join(tmpdir(), "skerry-root-")), mount);
+  /** Without `programs` there is nothing in it. `mount`: what puts it at /mnt. `agent`: a program, or a function of the shell. */
+  static async make({
+    programs = PROGRAMS,
+    mount = "mount --bind ROOT /mnt",
+    agent = AGENT,
+  } = {}): Promise<SmallRoot> {
+    const small = new SmallRoot(await mkdtemp(join(tmpdir(), "skerry-root-")), { mount, agent });
     await mkdir(small.context);
     await mkdir(join(small.root, "etc"), { recursive: true });
     for (const program of programs) await small.#add(program);
