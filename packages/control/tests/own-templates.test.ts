@@ -54,6 +54,33 @@ test.each([
   },
 );
 
+test("a version is found by its digest, whatever its tags are, by its own name and organization alone", async () => {
+  const first = await builtTemplate(world, { name: "pinned", tag: "1", steps: [{ run: "make one" }] });
+  const version = async (asked: string) =>
+    (await world.call<Template>("GET", `/v1/templates/${encodeURIComponent(asked)}`)).body;
+  const { digest } = await version(String(first.template_id));
+  expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+  const second = await builtTemplate(world, { name: "pinned", tag: "1", steps: [{ run: "make two" }] });
+  const env = { steps: [{ run: "make two" }, { env: { MODE: "test" } }] };
+  const third = await builtTemplate(world, { name: "pinned", tag: "1", ...env });
+  const digests = await Promise.all(
+    [first, second, third].map(async ({ template_id: id }) => (await version(String(id))).digest),
+  );
+  expect(new Set(digests).size).toBe(3);
+  expect((await version(`pinned@${digest}`)).id).toBe(first.template_id);
+  const { template } = await world.createSandbox({ template: `pinned@${digest}` });
+  expect(template).toBe(first.template_id);
+  const other = `other@${digest}`;
+  for (const none of [other, `pinned@${digest}0`, "pinned@sha256:", "pinned@", `@${digest}`, "pinned:1@x"])
+    expect(await version(none), none).toMatchObject({ code: "template_not_found" });
+  const members = new Members(world);
+  const { path } = await members.newOrganization();
+  const token = (await members.newMember("owner", path)).secret;
+  const asked = encodeURIComponent(`pinned@${digest}`);
+  const theirs = await world.call("GET", `/v1/templates/${asked}`, { token });
+  expect(theirs.body["code"]).toBe("template_not_found");
+});
+
 test("an organization has its own templates and builds, and another one learns nothing of them", async () => {
   const members = new Members(world);
   const { path } = await members.newOrganization();

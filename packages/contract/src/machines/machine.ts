@@ -28,6 +28,7 @@ import {
   type RestartPolicy,
 } from "./machine-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
+import { TEMPLATE_REFERENCE_MAX_CHARS } from "../templates/template-name.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -46,7 +47,7 @@ export const MachineCreateRequest = named(
     template: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: 100,
+        maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
         description:
           "Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.",
       }),

@@ -12,6 +12,7 @@ import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import { sandboxModes, sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
+import { TEMPLATE_REFERENCE_MAX_CHARS } from "../templates/template-name.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -28,7 +29,7 @@ export const SandboxCreateRequest = named(
     template: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: 100,
+        maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
         description:
           "Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.",
       }),

@@ -4,6 +4,9 @@ export const TEMPLATE_NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 export const TEMPLATE_TAG_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$";
 export const TEMPLATE_TAG_MAX_CHARS = 128;
 
+/** A name with a tag or a digest. */
+export const TEMPLATE_REFERENCE_MAX_CHARS = 200;
+
 /** Of one version of a template. */
 export const TAGS_MAX = 100;
 /** What a name without a tag means. */
@@ -23,6 +26,17 @@ export const reservedTemplateNames: readonly string[] = [
   "scratch",
   BUILDER_TEMPLATE,
 ];
+
+const pinnedName = new RegExp(`${TEMPLATE_NAME_PATTERN.slice(0, -1)}@sha256:[0-9a-f]{64}$`);
+
+/** `web@sha256:HEX` as name and digest of one version, whatever its tags are. Undefined for other texts. */
+export function parsePinnedName(
+  text: string,
+): { readonly name: string; readonly digest: string } | undefined {
+  if (!pinnedName.test(text)) return undefined;
+  const at = text.indexOf("@");
+  return { name: text.slice(0, at), digest: text.slice(at + 1) };
+}
 
 /** `web:42` as name and tag; `web` is `web:latest`. */
 export function parseTemplateName(text: string): { readonly name: string; readonly tag: string } {

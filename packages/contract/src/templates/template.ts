@@ -35,7 +35,11 @@ export const Template = named(
     tags: Type.Array(Type.String(), {
       description: "What finds this version after its name and a colon; a name alone means `latest`.",
     }),
-    digest: Nullable(Type.String({ description: `Of its files. ${ofOwn}` })),
+    digest: Nullable(
+      Type.String({
+        description: `Of its layers and what holds for it beside its files; \`NAME@DIGEST\` finds it, whatever its tags are. ${ofOwn}`,
+      }),
+    ),
     bytes: Nullable(Type.Integer({ description: `What its files take. ${ofOwn}` })),
     frozen_bytes: Nullable(
       Type.Integer({

@@ -1,9 +1,10 @@
 // What lists of sandboxes and of machines are filtered by, beside their statuses, and whether they are counted.
 
 import { Type } from "typebox";
+import { TEMPLATE_REFERENCE_MAX_CHARS } from "../templates/template-name.ts";
 
 export const vmListFilters = {
-  template: Type.Optional(Type.String({ maxLength: 100 })),
+  template: Type.Optional(Type.String({ maxLength: TEMPLATE_REFERENCE_MAX_CHARS })),
   host: Type.Optional(Type.String({ maxLength: 100, description: "Id of the host that they are on." })),
   q: Type.Optional(
     Type.String({ maxLength: 100, description: "What their name, or their id, begins with." }),

@@ -38,6 +38,7 @@ import { keySteps } from "./key-steps.ts";
 import { beginWithoutCache, noteSealed } from "./step-store.ts";
 import { runStep } from "./run-step.ts";
 import { startBuildVm } from "./start-build-vm.ts";
+import { versionDigest } from "@skerry/contract/builds/plan/step-key";
 
 const SERVICE = "builder";
 const CONTEXT_WAIT_S = 5;
@@ -242,7 +243,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
       {
         ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
         key: wholeKey(keys, { config: row.config, sizes: row.request.sizes }),
-        digest: image.layers.at(-1)?.digest ?? "",
+        digest: versionDigest({ layers: image.layers.map(({ digest }) => digest), config }),
         source: row.source,
         disk_gib: image.disk_gib,
         bytes: image.layers.reduce((sum, layer) => sum + layer.bytes, 0),

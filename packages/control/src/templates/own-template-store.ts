@@ -130,6 +130,20 @@ export async function templateByTag(
   return rows[0];
 }
 
+/** The newest of this name with this digest: two builds of the same may make two. */
+export async function templateByDigest(
+  db: Queries,
+  orgId: string,
+  { name, digest }: { readonly name: string; readonly digest: string },
+): Promise<OwnTemplateRow | undefined> {
+  const { rows } = await sql<OwnTemplateRow>`
+    select ${columns} from templates t
+    where org_id = ${orgId} and name = ${name} and digest = ${digest} and status = 'ready' order by id desc limit 1`.execute(
+    db,
+  );
+  return rows[0];
+}
+
 /** The newest version of this name that was made of the same, and that one of these hosts has. */
 export async function templateByKey(
   db: Queries,

@@ -10,6 +10,7 @@ import {
   TAGS_MAX,
   TEMPLATE_NAME_PATTERN,
   TEMPLATE_TAG_PATTERN,
+  parsePinnedName,
 } from "@skerry/contract/templates/template-name";
 import type { Template } from "@skerry/contract/templates/template";
 import type { Versioned } from "../api/versioned.ts";
@@ -23,6 +24,7 @@ import {
   noteTemplateOnHost,
   removeTag,
   setTag,
+  templateByDigest,
   templateById,
   templateByTag,
   templatesOfIds,
@@ -47,13 +49,15 @@ const MIB = 1024 ** 2;
 const namePattern = new RegExp(TEMPLATE_NAME_PATTERN);
 const tagPattern = new RegExp(TEMPLATE_TAG_PATTERN);
 
-/** By id, by name, or by name and tag. Undefined where the organization has none of these. */
+/** By id, by name, by name and tag, or by name and digest. Undefined where the organization has none of these. */
 export async function findOwnTemplate(
   db: Queries,
   orgId: string,
   asked: string,
 ): Promise<OwnTemplateRow | undefined> {
   if (isId("template", asked)) return templateById(db, orgId, asked);
+  const pinned = parsePinnedName(asked);
+  if (pinned !== undefined) return templateByDigest(db, orgId, pinned);
   const { name, tag } = parseTemplateName(asked);
   if (!namePattern.test(name) || !tagPattern.test(tag)) return undefined;
   return templateByTag(db, orgId, { name, tag });

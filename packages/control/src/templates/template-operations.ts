@@ -46,7 +46,7 @@ export const templateOperations = {
     path: "/v1/templates/:template",
     tag: "templates",
     summary: "Get a template",
-    description: "By name, `NAME:TAG` or id. A name alone means the tag `latest`.",
+    description: "By name, `NAME:TAG`, `NAME@DIGEST` or id. A name alone means the tag `latest`.",
     params: Type.Object({ template: Type.String() }),
     answers: { 200: Template },
     access: read,

@@ -2435,7 +2435,8 @@ class Template(TypedDict):
     status: TemplateStatus
     #: What finds this version after its name and a colon; a name alone means `latest`.
     tags: List[str]
-    #: Of its files. Null of what is built in.
+    #: Of its layers and what holds for it beside its files; `NAME@DIGEST` finds it, whatever its tags are. Null of
+    #: what is built in.
     digest: Optional[str]
     #: What its files take. Null of what is built in.
     bytes: Optional[int]

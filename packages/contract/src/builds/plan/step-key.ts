@@ -50,6 +50,17 @@ export function templateKey(lastStep: string | null | undefined, config: unknown
   return digestOf(JSON.stringify([lastStep, sorted(config)]));
 }
 
+/** Of a version: its layers, the lowest first, and what holds for it beside its files. */
+export function versionDigest({
+  layers,
+  config,
+}: {
+  readonly layers: readonly string[];
+  readonly config: unknown;
+}): string {
+  return `sha256:${digestOf(JSON.stringify([layers, sorted(config)]))}`;
+}
+
 /** The same for equal values, also where PostgreSQL has put their fields into another order. */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
