@@ -17,5 +17,6 @@ test.each<[text: string, bases: string[]]>([
 test("an argument of the request is taken before the one of the Dockerfile", () => {
   expect(basesOf("ARG ON=web\nFROM $ON", { ON: "base" })).toEqual(["base"]);
   expect(basesOf("ARG ON\nFROM $ON", { ON: "base", FROM: "x" })).toEqual(["base"]);
+  expect(basesOf("ARG A=x B=web\nFROM $B")).toEqual(["web"]);
   expect(basesOf("ARG constructor\nFROM $constructor")).toEqual([]);
 });
