@@ -139,10 +139,10 @@ static bool copy_special(int from, int folder, const char *name) {
 
 static bool copy_entries(DIR *from, int to);
 
-static bool fill_folder(int source, int folder, const char *name) {
+static bool fill_folder(DIR *entries, int folder, const char *name) {
   const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   struct stat found;
-  if (fstat(source, &found) != 0) return failed("cannot be read");
+  if (fstat(dirfd(entries), &found) != 0) return failed("cannot be read");
   bool is_new = mkdirat(folder, name, 0700) == 0;
   if (!is_new && errno != EEXIST) return failed("cannot be made");
   int to = openat(folder, name, flags);
@@ -151,9 +151,7 @@ static bool fill_folder(int source, int folder, const char *name) {
     to = openat(folder, name, flags);
   }
   if (to < 0) return failed("cannot be made");
-  DIR *entries = fdopendir(dup(source));
-  bool copied = entries ? copy_entries(entries, to) : failed("cannot be read");
-  if (entries) closedir(entries);
+  bool copied = copy_entries(entries, to);
   if (copied && is_new && fchmod(to, found.st_mode & 07777) != 0) copied = failed("its permissions cannot be set");
   if (copied && is_new) copied = set_time(to, NULL, &found);
   close(to);
@@ -162,9 +160,10 @@ static bool fill_folder(int source, int folder, const char *name) {
 
 static bool copy_folder(int from, int folder, const char *name) {
   int source = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (source < 0) return failed("cannot be read");
-  bool copied = fill_folder(source, folder, name);
-  close(source);
+  DIR *entries = source < 0 ? NULL : fdopendir(source);
+  if (!entries) return failed("cannot be read");
+  bool copied = fill_folder(entries, folder, name);
+  closedir(entries);
   return copied;
 }
 

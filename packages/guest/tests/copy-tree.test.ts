@@ -1,30 +1,20 @@
 // The agent's program that copies a folder into the root directory of a template, which is a tenant's.
 
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import {
-  link,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readFile,
-  readlink,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { link, lstat, mkdir, mkdtemp, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Build, buildSanitized } from "./support/sanitized.ts";
 
+const BUILD_MS = 120_000;
 let build: Build;
 let folder: string;
 let root: string;
 let from: string;
 
-beforeAll(async () => void (build = await buildSanitized()), 120_000);
+beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
 afterAll(() => build[Symbol.asyncDispose]());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-copy-"));
@@ -32,7 +22,8 @@ beforeEach(async () => {
   from = join(folder, "from");
   for (const each of ["root/to", "from"]) await mkdir(join(folder, each), { recursive: true });
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+// Node removes no path of the length that one test makes.
+afterEach(() => void execFileSync("rm", ["-rf", folder]));
 
 function copy(to = "/to"): [number | null, string] {
   // There is no /proc in that root directory, which the look for leaks needs.
@@ -42,7 +33,7 @@ function copy(to = "/to"): [number | null, string] {
   return [status, stderr];
 }
 const sh = (script: string): void =>
-  void spawnSync("/bin/sh", ["-ec", script], { cwd: folder, stdio: "ignore" });
+  void execFileSync("/bin/sh", ["-ec", script], { cwd: folder, stdio: "ignore" });
 
 test("what is in the way of a file, a link or a folder is replaced, and a folder with something in it is not", async () => {
   await writeFile(join(from, "file"), "new");
@@ -69,12 +60,14 @@ test("a link to a folder is followed within the root directory, and leads nowher
   expect(await readFile(join(root, "var/one"), "utf8")).toBe("1");
   expect((await lstat(join(root, "to/logs"))).isSymbolicLink()).toBe(true);
   for (const target of [join(folder, "outside"), "../../outside", "../../../../../../../../../../../../.."]) {
-    sh(`rm root/to/logs; ln -s ${target} root/to/logs`);
-    copy();
+    sh(`rm -rf root/to/logs; ln -s ${target} root/to/logs`);
+    expect(copy()).toEqual([0, ""]);
     expect(existsSync(join(folder, "outside/one"))).toBe(false);
     expect(existsSync("/one")).toBe(false);
   }
-  expect(copy("/to/logs/../../..")[0]).toBe(0);
+  // The last one leads to the root directory itself.
+  expect(await readFile(join(root, "one"), "utf8")).toBe("1");
+  expect(copy("/to/logs/../../..")).toEqual([0, ""]);
   expect(await readFile(join(root, "logs/one"), "utf8")).toBe("1");
 });
 
@@ -101,11 +94,9 @@ test("the deepest path that a context may have is copied, and a deeper one is to
   sh(`cd from; for n in $(seq 499); do mkdir d; cd d; done; echo deep >file`);
   expect(copy()).toEqual([0, ""]);
   expect(await readFile(join(root, "to", "d/".repeat(499), "file"), "utf8")).toBe("deep\n");
-  sh(`n=$(printf %0250d 0); cd from; for one in $(seq 20); do mkdir $n; cd $n; done`);
+  sh(`n=$(printf %0250d 0); cd from; for one in $(seq 16); do mkdir $n; cd $n; done; mkdir $n`);
   const [code, said] = copy();
   expect([code, said]).toEqual([1, expect.stringMatching(/cannot be copied: File name too long\n$/)]);
-  // Node removes no path of that length.
-  sh("rm -rf from root/to");
 });
 
 test("a file that is larger than what is copied at once is whole, and a full disk is told", async () => {
