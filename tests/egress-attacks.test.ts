@@ -18,6 +18,7 @@ const READY_SLOTS = 2;
 /** What the slots of every Skerry host are in. */
 const SLOTS = "198.18.0.0/15";
 
+const undo = new AsyncDisposableStack();
 let world: World;
 let platform: Platform;
 let sandbox: Sandbox;
@@ -27,33 +28,33 @@ let machinePort: number;
 let machineCalls = 0;
 
 beforeAll(async () => {
-  world = await World.open();
+  world = undo.use(await World.open());
   machine = createServer((connection) => {
     machineCalls += 1;
     connection.end("the machine\n");
   });
   await new Promise<void>((resolve) => machine.listen(0, "0.0.0.0", resolve));
+  undo.use(machine);
   const address = machine.address();
   if (address === null || typeof address === "string") throw new Error("no port");
   machinePort = address.port;
-  platform = await startPlatform({
-    assets: inject("assets"),
-    env: {
-      SKERRY_DNS_SERVERS: `${dnsServer}:53`,
-      // Room for fifteen slots, so that they are used again soon.
-      SKERRY_VM_CIDR: "198.18.250.0/27",
-      SKERRY_READY_SLOTS: String(READY_SLOTS),
-    },
-  });
+  platform = undo.adopt(
+    await startPlatform({
+      assets: inject("assets"),
+      env: {
+        SKERRY_DNS_SERVERS: `${dnsServer}:53`,
+        // Room for fifteen slots, so that they are used again soon.
+        SKERRY_VM_CIDR: "198.18.250.0/27",
+        SKERRY_READY_SLOTS: String(READY_SLOTS),
+      },
+    }),
+    (started) => started.stop(),
+  );
   await grantPrivateCidrs(platform, "10.255.77.0/30", SLOTS);
   sandbox = await armed();
 });
 
-afterAll(async () => {
-  await platform.stop();
-  await world[Symbol.asyncDispose]();
-  await new Promise((resolve) => machine.close(resolve));
-});
+afterAll(() => undo.disposeAsync());
 
 beforeEach(async () => {
   await sandbox.setEgress({ mode: "allow_all" });

@@ -33,6 +33,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
 };
 const allowed = ["good.example", "*.good.example", "inner.example", "rebound.example"];
 
+const undo = new AsyncDisposableStack();
 let folder: string;
 let world: World;
 let platform: Platform;
@@ -40,24 +41,26 @@ let second: SecondHost;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-test-names-"));
+  undo.defer(() => rm(folder, { recursive: true }));
   await setNames(names);
   const sites = join(import.meta.dirname, "support/name-sites.ts");
-  world = await World.open([process.execPath, "--no-warnings", sites, dnsServer, join(folder, "names.json")]);
+  world = undo.use(
+    await World.open([process.execPath, "--no-warnings", sites, dnsServer, join(folder, "names.json")]),
+  );
   const env = { SKERRY_DNS_SERVERS: `${dnsServer}:53`, SKERRY_WARM_MAX: "0" };
   const listen = `127.0.0.1:${await freePort()}`;
-  platform = await startPlatform({
-    assets: inject("assets"),
-    env: { ...env, SKERRY_HOST_LISTEN: listen },
-  });
+  platform = undo.adopt(
+    await startPlatform({
+      assets: inject("assets"),
+      env: { ...env, SKERRY_HOST_LISTEN: listen },
+    }),
+    (started) => started.stop(),
+  );
   second = await joinHost(platform, { env });
+  undo.defer(() => second.stop());
 });
 
-afterAll(async () => {
-  await second?.stop();
-  await platform.stop();
-  await world[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => undo.disposeAsync());
 
 beforeEach(async () => {
   await setNames(names);

@@ -12,24 +12,25 @@ import { startPlatform, until, type Platform } from "./support/platform.ts";
 import { equip, expectAnswers, probe, type Destination, type Wanted } from "./support/probing.ts";
 import { dnsServer, privateNetworks, publicNetworks, tcpPorts, udpPort, World } from "./support/world.ts";
 
+const undo = new AsyncDisposableStack();
 let world: World;
 let platform: Platform;
 let sandbox: Sandbox;
 
 beforeAll(async () => {
-  world = await World.open();
-  platform = await startPlatform({
-    assets: inject("assets"),
-    env: { SKERRY_DNS_SERVERS: `${dnsServer}:53` },
-  });
+  world = undo.use(await World.open());
+  platform = undo.adopt(
+    await startPlatform({
+      assets: inject("assets"),
+      env: { SKERRY_DNS_SERVERS: `${dnsServer}:53` },
+    }),
+    (started) => started.stop(),
+  );
   sandbox = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
   await equip(sandbox, "probe.py");
 });
 
-afterAll(async () => {
-  await platform.stop();
-  await world[Symbol.asyncDispose]();
-});
+afterAll(() => undo.disposeAsync());
 
 beforeEach(() => {
   world.arrivals.length = 0;

@@ -14,8 +14,8 @@ const TIMEOUT_MS = 900_000;
 const REPOSITORY = "git://203.0.113.30/shop.git";
 const alone = { name: "shop", size: "shared-cpu-1x" } as const;
 
+const undo = new AsyncDisposableStack();
 let folder: string;
-let world: World;
 let platform: Platform;
 let commit: string;
 
@@ -43,23 +43,23 @@ async function makeRepository(): Promise<void> {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-test-git-"));
+  undo.defer(() => rm(folder, { recursive: true }));
   await chmod(folder, 0o755);
   await makeRepository();
   // A namespace of processes, so that all of the daemon ends with it.
   const served = join(folder, "served");
   const daemon = `git daemon --export-all --reuseaddr --listen=203.0.113.30 --base-path=${served} ${served} & echo ready; wait`;
-  world = await World.open(["unshare", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", daemon]);
-  platform = await startPlatform({
-    assets: inject("assets"),
-    env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
-  });
+  undo.use(await World.open(["unshare", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", daemon]));
+  platform = undo.adopt(
+    await startPlatform({
+      assets: inject("assets"),
+      env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+    }),
+    (started) => started.stop(),
+  );
 }, TIMEOUT_MS);
 
-afterAll(async () => {
-  await platform.stop();
-  await world[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => undo.disposeAsync());
 
 async function build(request: Partial<BuildRequest>): Promise<[Build, string]> {
   const lines: string[] = [];

@@ -25,6 +25,7 @@ const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 const inFull = isFull ? test : (): void => undefined;
 const alone = { size: "shared-cpu-1x" } as const;
 
+const undo = new AsyncDisposableStack();
 let folder: string;
 let world: World;
 let platform: Platform;
@@ -43,6 +44,7 @@ async function makeCertificates(): Promise<void> {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-test-registries-"));
+  undo.defer(() => rm(folder, { recursive: true }));
   await chmod(folder, 0o755);
   await makeCertificates();
   await writeFile(join(folder, "htpasswd"), HTPASSWD);
@@ -50,21 +52,20 @@ beforeAll(async () => {
   const servers = join(import.meta.dirname, "support/registry-servers.ts");
   // A namespace of processes, so that docker-registry ends with it.
   const apart = ["unshare", "--pid", "--fork", "--kill-child=KILL"];
-  world = await World.open([...apart, process.execPath, servers, folder]);
-  platform = await startPlatform({
-    assets: inject("assets"),
-    env: {
-      ...{ ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_REGISTRY_CA: join(folder, "ca.pem") },
-      SKERRY_REGISTRY_MIRRORS: `docker.io=${REGISTRY}`,
-    },
-  });
+  world = undo.use(await World.open([...apart, process.execPath, servers, folder]));
+  platform = undo.adopt(
+    await startPlatform({
+      assets: inject("assets"),
+      env: {
+        ...{ ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_REGISTRY_CA: join(folder, "ca.pem") },
+        SKERRY_REGISTRY_MIRRORS: `docker.io=${REGISTRY}`,
+      },
+    }),
+    (started) => started.stop(),
+  );
 }, TIMEOUT_MS);
 
-afterAll(async () => {
-  await platform.stop();
-  await world[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => undo.disposeAsync());
 
 async function build(request: BuildRequest, context?: Uint8Array<ArrayBuffer>): Promise<[Build, string]> {
   const lines: string[] = [];

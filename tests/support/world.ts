@@ -3,6 +3,8 @@
 // told to the test, so that it can also see what did not.
 
 import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,6 +25,8 @@ export const machineAddress = "10.255.77.1";
 const WORLD_ADDRESS = "10.255.77.2";
 /** There is one at a time, because it holds fixed networks of this machine; whoever comes second waits for as long as a test file takes. */
 export const NETNS = "skworld";
+/** Of its link to this machine; the id of the process that holds it follows. */
+const LINK = "skw";
 const usualServers = [
   ...["python3", "-u", join(import.meta.dirname, "world-servers.py")],
   ...[...tcpPorts, sinkPort, udpPort].map(String),
@@ -40,7 +44,7 @@ export interface Arrival {
 
 export class World implements AsyncDisposable {
   readonly arrivals: Arrival[] = [];
-  readonly #link = `skw${process.pid}`;
+  readonly #link = `${LINK}${process.pid}`;
   #servers: ChildProcess | undefined;
 
   /** `servers`: a program with its arguments that serves in it, other than the usual ones. */
@@ -104,13 +108,28 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** Only one can make it. */
+/** Only one can make it. What one has left whose process is gone is removed; it would keep all others waiting. */
 async function takeNamespace(): Promise<void> {
   for (const endMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
     try {
       return void (await run("ip", "netns", "add", NETNS));
     } catch (error) {
       if (performance.now() > endMs || !String(error).includes("File exists")) throw error;
+      await removeAbandoned();
     }
   }
+}
+
+/** Of two that find it, one alone can remove the link, and the rest is for that one to do. */
+async function removeAbandoned(): Promise<void> {
+  const link = (await readdir("/sys/class/net")).find((name) => name.startsWith(LINK));
+  if (link === undefined || existsSync(`/proc/${link.slice(LINK.length)}`)) return;
+  const isOurs = await run("ip", "link", "del", link).then(
+    () => true,
+    () => false,
+  );
+  if (!isOurs) return;
+  const servers = (await run("ip", "netns", "pids", NETNS)).split("\n").filter((line) => line !== "");
+  if (servers.length > 0) await run("kill", "-KILL", ...servers).catch(() => undefined);
+  await run("ip", "netns", "del", NETNS);
 }
