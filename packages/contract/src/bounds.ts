@@ -59,6 +59,9 @@ export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
 /** Longest name of a sandbox or a machine, in characters. */
 export const NAME_MAX_CHARS = 100;
 
+/** Longest reference to a template, in characters: a name with a tag or a digest. */
+export const TEMPLATE_REFERENCE_MAX_CHARS = 200;
+
 /** Largest standard input of a command, in bytes. */
 export const STDIN_MAX_BYTES = 10 * 1024 * 1024;
 

@@ -17,6 +17,7 @@ import {
   RESTART_RETRIES_MAX,
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
+  TEMPLATE_REFERENCE_MAX_CHARS,
 } from "../bounds.ts";
 import {
   machineStatuses,
@@ -28,7 +29,6 @@ import {
   type RestartPolicy,
 } from "./machine-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
-import { TEMPLATE_REFERENCE_MAX_CHARS } from "../templates/template-name.ts";
 
 const closed = { additionalProperties: false } as const;
 

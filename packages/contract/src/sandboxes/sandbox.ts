@@ -5,14 +5,13 @@ import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from ".
 import { exampleOf, named } from "../named.ts";
 import { countedPageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
-import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../bounds.ts";
+import { SANDBOX_TIMEOUT_DEFAULT_MS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
 import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import { sandboxModes, sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
-import { TEMPLATE_REFERENCE_MAX_CHARS } from "../templates/template-name.ts";
 
 const closed = { additionalProperties: false } as const;
 

@@ -4,9 +4,6 @@ export const TEMPLATE_NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 export const TEMPLATE_TAG_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$";
 export const TEMPLATE_TAG_MAX_CHARS = 128;
 
-/** A name with a tag or a digest. */
-export const TEMPLATE_REFERENCE_MAX_CHARS = 200;
-
 /** Of one version of a template. */
 export const TAGS_MAX = 100;
 /** What a name without a tag means. */

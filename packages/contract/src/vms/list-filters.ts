@@ -1,7 +1,7 @@
 // What lists of sandboxes and of machines are filtered by, beside their statuses, and whether they are counted.
 
 import { Type } from "typebox";
-import { TEMPLATE_REFERENCE_MAX_CHARS } from "../templates/template-name.ts";
+import { TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 
 export const vmListFilters = {
   template: Type.Optional(Type.String({ maxLength: TEMPLATE_REFERENCE_MAX_CHARS })),
