@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { EgressDenial } from "@skerry/contract/vms/egress";
 import { findByUid } from "../packages/host/src/vm/qemu/process.ts";
 import { readConfig } from "../packages/host/src/config.ts";
 import { clientHello } from "../packages/host/tests/support/client-hello.ts";
@@ -109,7 +110,11 @@ async function attempt(sandbox: Sandbox, ...attempts: readonly Attempt[]): Promi
 const at = (name: string, address = shared): string => `[${address} ${name}]`;
 
 async function denials(sandbox: Sandbox): Promise<string[]> {
-  return (await sandbox.egress()).denied.map(({ rule, domain, port }) => `${rule} ${domain ?? ""} ${port}`);
+  return told((await sandbox.egress()).denied);
+}
+
+function told(denied: readonly EgressDenial[]): string[] {
+  return denied.map(({ rule, domain, port }) => `${rule} ${domain ?? ""} ${port}`);
 }
 
 /** Good names pass, others do not. */
@@ -162,6 +167,33 @@ test("a guest reaches allowed names wherever it thinks they are, and others on t
       ...["no_domain  443", "no_domain  80", "private_network inner.example 443", "deny_all  8080"],
     ]),
   );
+});
+
+test("names decide in a build and in a machine as in a sandbox", async () => {
+  const ask = "curl --silent --show-error --max-time 20";
+  const command = `${ask} http://good.example/; ${ask} http://evil.example/; ${ask} --resolve evil.example:80:${shared} http://evil.example/; true`;
+  const rules = { allow_domains: ["good.example"] };
+  const lines: string[] = [];
+  const build = await platform.client.templates.build(
+    { name: "asks", size: "shared-cpu-1x", egress: rules, steps: [{ run: command }, { run: "exit 3" }] },
+    { onLine: ({ text }) => void lines.push(text) },
+  );
+  expect(build.error, lines.join("\n")).toMatchObject({ step: 1, exit_code: 3 });
+  const { machines, builds } = platform.client;
+  const machine = await machines.create({ template: "base", egress: rules });
+  const { stdout } = await machines.execute(machine.id, command, { timeout: "2m" });
+  for (const [printed, { denied }] of [
+    [lines.join("\n"), await builds.egress(build.id)],
+    [stdout, await machines.egress(machine.id)],
+  ] as const) {
+    expect(printed).toContain(at("good.example"));
+    expect(printed).toContain("evil.example is denied by the egress rule domain");
+    expect(told(denied)).toEqual(
+      expect.arrayContaining(["domain evil.example 53", "domain evil.example 80"]),
+    );
+  }
+  expect(world.arrivals.some(({ text }) => text.includes("evil"))).toBe(false);
+  await machines.destroy(machine.id);
 });
 
 test("a name that comes to lead to a private address leads nowhere from then on", async () => {
