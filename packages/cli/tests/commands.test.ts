@@ -231,7 +231,7 @@ test("templates and sizes are listed", async () => {
   await using other = await Shell.forServer(templates);
   const { stdout } = await other.run("template", "list", "--json");
   expect(JSON.parse(stdout.toString())).toEqual({ items: [template] });
-  expect((await other.run("template", "list")).stdout.toString()).toContain("base  ready   8 GiB  Debian");
+  expect((await other.run("template", "list")).stdout.toString()).toContain("base  -     ready   8 GiB  Debian");
 });
 
 test("what cannot be right is refused with code 2 before anything is sent", async () => {

@@ -118,14 +118,15 @@ async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise
   const items = await client.templates.list({ signal: cli.signal });
   if (flags.json === true) return cli.output.json({ items });
   await cli.output.table(
-    ["NAME", "STATUS", "DISK", "DESCRIPTION", "ID"],
-    items.map(({ id, name, status, disk_gib, description }) => [
-      name,
+    ["NAME", "TAGS", "STATUS", "DISK", "DESCRIPTION", "ID"],
+    // A server of before there were versions has no tags.
+    items.map(({ id, name, tags = [], status, disk_gib, description }) => [
+      ...[name, tags.join(", ") || "-"],
       status,
       `${disk_gib} GiB`,
-      description,
+      description || "-",
       id,
     ]),
-    { prose: [3] },
+    { words: [1], prose: [4] },
   );
 }
