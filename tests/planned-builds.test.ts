@@ -87,6 +87,7 @@ COPY busybox /bin/busybox
 RUN ["/bin/busybox", "--install", "-s", "/bin"]
 RUN --mount=type=cache,target=/kept echo cached >/kept/file
 RUN --mount=type=cache,target=/kept --mount=type=secret,id=token,target=/token mkdir /read && cat /kept/file /token >/read/both
+COPY folder /folder
 RUN mkdir -p /gone /srv /tmp && echo one >/gone/file && ln /bin/busybox /bin/same && chmod 4711 /bin/same
 FROM first
 ARG GREETING
@@ -100,8 +101,11 @@ CMD ["/bin/httpd", "-f"]
 test("a Dockerfile's image becomes a template, with owners, links and configuration, and without what was deleted", async () => {
   const plan = planBuild({ dockerfile: { args: { GREETING: "it's" } } });
   const build = await vms.startBuild("bld_docker", { on: { kind: "empty" }, disk_gib: 8 });
-  await vms.sendContext(build, { Dockerfile: DOCKERFILE });
-  await vms.sh(build, "cp /bin/busybox /context/busybox");
+  await vms.sendContext(build, {
+    ...{ Dockerfile: DOCKERFILE, "folder/wanted": "", "folder/unwanted": "" },
+    ...{ ".dockerignore": "folder/unwanted", others: "folder/wanted" },
+  });
+  await vms.sh(build, "cd /context && ln -s others .containerignore && cp /bin/busybox busybox");
   await vms.sh(build, `mkdir -p ${SECRETS_FOLDER} && echo s3cret >${SECRETS_FOLDER}/token`);
   await vms.carryOut(build, plan.steps);
   expect(await vms.sh(build, `ls ${SECRETS_FOLDER} 2>&1 || true`)).toContain("No such file");
@@ -127,6 +131,8 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   expect(
     await vms.sh(sandbox, "ls -l /bin/same | cut -c1-10; [ /bin/same -ef /bin/busybox ] && echo one"),
   ).toBe("-rws--x--x\none\n");
+  // What is left out, no link says: the digests by which a build is answered do not follow one.
+  expect(await vms.sh(sandbox, "ls /folder")).toBe("wanted\n");
   // A cache is kept from step to step of a build, and neither what is in it nor a secret is in the image.
   expect(await vms.sh(sandbox, "cat /read/both; cat /kept/file /token 2>/dev/null || true")).toBe(
     "cached\ns3cret\n",

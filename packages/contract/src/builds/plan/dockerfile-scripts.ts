@@ -2,6 +2,7 @@
 // at /mnt, is a layer there, below what the Dockerfile writes. Afterwards that is all that is copied to the disk.
 
 import { GROUP_BEFORE } from "./dockerfile-groups.ts";
+import { IGNORE_FILES } from "./dockerignore.ts";
 import { SECRETS_FOLDER } from "./image-scripts.ts";
 import { quoted } from "./shell-words.ts";
 
@@ -62,8 +63,13 @@ done
 for one in ${SECRETS_FOLDER}/*; do
   [ ! -f "$one" ] || set -- "$@" --secret "id=$(basename "$one"),src=$one"
 done
+# A link is no list of what is left out, as it is none for the digests of what a group copies.
+ignore=/dev/null
+for one in ${IGNORE_FILES.toReversed().join(" ")}; do
+  [ -L "$context/$one" ] || [ ! -f "$context/$one" ] || ignore=$context/$one
+done
 begin_phase
-buildah bud "$@" "$context"
+buildah bud --ignorefile "$ignore" "$@" "$context"
 code=$?
 end_phase "build the Dockerfile"
 [ -z "$STEP_IS_LAST" ] || rm -rf ${SECRETS_FOLDER}
