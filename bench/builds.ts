@@ -4,8 +4,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { contextDigests } from "../packages/cli/src/commands/templates/context-digests.ts";
-import { packTree } from "../packages/cli/src/commands/copy/tar-writer.ts";
+import { contextDigests } from "../packages/sdk/src/folder/context-digests.ts";
+import { packTree } from "../packages/sdk/src/folder/tar-writer.ts";
 import type { Build, BuildRequest } from "../packages/sdk/src/skerry.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { create, type Bench } from "./bench.ts";

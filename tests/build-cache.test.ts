@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
-import { contextDigests } from "../packages/cli/src/commands/templates/context-digests.ts";
-import { packTree } from "../packages/cli/src/commands/copy/tar-writer.ts";
+import { contextDigests } from "../packages/sdk/src/folder/context-digests.ts";
+import { packTree } from "../packages/sdk/src/folder/tar-writer.ts";
 import { eagerServices, startPlatform } from "./support/platform.ts";
 
 const platform = await startPlatform({

@@ -67,6 +67,10 @@ test.each(built)(
     const { code, stdout, stderr } = await build(called, "--name", called, "--tag", "1");
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/^tpl_[0-9a-z]{26}\n$/);
+    // The client reads a folder as the command line does, so that it is the same build.
+    const again = { name: called, tag: "2" };
+    const { template_id } = await platform.client.templates.buildFolder(join(folder, called), again);
+    expect(`${template_id}\n`).toBe(stdout);
     const sandbox = await createSandbox(platform, { template: `${called}:1` });
     for (const [path, text] of Object.entries(answers))
       expect(await outputOf(platform, sandbox.id, `curl -s http://127.0.0.1:8080${path}`)).toContain(text);

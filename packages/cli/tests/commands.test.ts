@@ -226,12 +226,15 @@ test("templates and sizes are listed", async () => {
   expect((await shell.run("size", "list")).stdout.toString()).toBe(
     "NAME           CPUS      MEMORY\nshared-cpu-1x  1 shared  256 MiB\n",
   );
-  const template = { id: "tpl_1", name: "base", description: "Debian", disk_gib: 8, status: "ready" };
+  const base = { id: "tpl_1", name: "base", description: "Debian" };
+  const template = { ...base, disk_gib: 8, status: "ready", tags: [] };
   await using templates = await pageServer(template);
   await using other = await Shell.forServer(templates);
   const { stdout } = await other.run("template", "list", "--json");
   expect(JSON.parse(stdout.toString())).toEqual({ items: [template] });
-  expect((await other.run("template", "list")).stdout.toString()).toContain("base  -     ready   8 GiB  Debian");
+  expect((await other.run("template", "list")).stdout.toString()).toContain(
+    "base  -     ready   8 GiB  Debian",
+  );
 });
 
 test("what cannot be right is refused with code 2 before anything is sent", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { landingOf, type CopySource, type CopyTarget, type Landing } from "../src/commands/copy/landing.ts";
-import { packTree } from "../src/commands/copy/tar-writer.ts";
+import { packTree } from "../../sdk/src/folder/tar-writer.ts";
 import { extract } from "./support/archives.ts";
 
 const run = promisify(execFile);

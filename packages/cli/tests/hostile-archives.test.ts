@@ -19,7 +19,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ExtractOptions } from "../src/commands/copy/extract-tree.ts";
-import { TarFormatError } from "../src/commands/copy/tar-header.ts";
+import { TarFormatError } from "../../sdk/src/folder/tar-header.ts";
 import { archive, extract as extractInto, type Planted } from "./support/archives.ts";
 
 const run = promisify(execFile);

@@ -31,7 +31,8 @@ test("a Dockerfile is planned where it is named", async () => {
   const missing = await shell.run("template", "build", "--plan", "--dockerfile", "Dockerfile");
   expect([missing.code, missing.stderr]).toEqual([
     1,
-    "error: There is no Dockerfile in the folder. (no_dockerfile)\n",
+    "error: There is no Dockerfile in the folder. (no_dockerfile)\n" +
+      "Name one that is there, or none, and what the folder is is detected.\n",
   ]);
 });
 

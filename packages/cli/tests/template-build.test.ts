@@ -2,8 +2,8 @@ import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
-import { contextDigests } from "../src/commands/templates/context-digests.ts";
-import { packTree } from "../src/commands/copy/tar-writer.ts";
+import { contextDigests } from "../../sdk/src/folder/context-digests.ts";
+import { packTree } from "../../sdk/src/folder/tar-writer.ts";
 import { Shell } from "./support/shell.ts";
 
 async function write(folder: string, files: Readonly<Record<string, string>>): Promise<void> {

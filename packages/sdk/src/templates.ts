@@ -4,8 +4,10 @@ import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
+import { packFolder, planShown, readFolder } from "#folder";
 import { Builds } from "./builds.ts";
 import type { UploadContent } from "./files.ts";
+import type { FolderPlan, FolderWish } from "./folder/read-folder.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { SkerryConnectionError } from "./errors.ts";
 import { templatePath, templatePushPath, templateTagPath } from "./paths.ts";
@@ -23,6 +25,13 @@ export interface BuildOptions extends PushOptions {
   /** Values for `RUN --mount=type=secret,id=NAME` of a Dockerfile, by their names. They are kept in the memory of the build's microVM alone. */
   readonly secrets?: Readonly<Record<string, string>> | undefined;
 }
+
+/** Of a folder: what it is need not be said. */
+export type FolderBuildRequest = Omit<
+  BuildRequest,
+  "context" | "context_digests" | "image" | "archive" | "git"
+>;
+export type FolderBuildOptions = Omit<BuildOptions, "context">;
 
 export class Templates {
   readonly #http: HttpClient;
@@ -57,6 +66,26 @@ export class Templates {
     onBuild?.(begun);
     await this.#send(begun, options);
     return this.#untilEnd(begun, options);
+  }
+
+  /**
+   * Builds a template of a folder of this machine, as `skerry template build FOLDER` does: what it is is detected where neither `steps` nor `dockerfile` say
+   * what is to be done, `.dockerignore` counts, and the build begins where the folder differs from one before. Resolves as `build` does. Throws
+   * `SkerryInputError` for what cannot be sent and, with the code `no_folders`, where there are no files, as in browsers; and an error with the code
+   * `app_not_detected`, `context_too_large` or `invalid_build`.
+   */
+  async buildFolder(
+    folder: string,
+    request: FolderBuildRequest,
+    options: FolderBuildOptions = {},
+  ): Promise<Build> {
+    const sent = await packFolder(await readFolder(folder, request), request.no_cache !== true);
+    return this.build({ ...request, ...sent.request }, { ...options, context: sent.content });
+  }
+
+  /** What a build of the folder would do, and why. Asks no server, and runs nothing; throws as `buildFolder` does. */
+  async planFolder(folder: string, wish: FolderWish = {}): Promise<FolderPlan> {
+    return planShown((await readFolder(folder, wish)).app);
   }
 
   /**

@@ -8,7 +8,7 @@ import { STDIO } from "../../local-files.ts";
 import { probeGuest, unpackInGuest, type Guest } from "./guest-copy.ts";
 import { landingOf, type CopyTarget } from "./landing.ts";
 import { amountText, localKind } from "./local-places.ts";
-import { packTree } from "./tar-writer.ts";
+import { packTree } from "@skerry/sdk/folder/tar-writer";
 
 export interface CopyFlags {
   readonly followLink?: boolean;

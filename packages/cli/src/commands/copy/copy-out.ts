@@ -10,7 +10,7 @@ import { extractTree, type Extracted } from "./extract-tree.ts";
 import { archiveOfGuest, probeGuest, type Guest } from "./guest-copy.ts";
 import { endsInDot, landingOf, type CopyTarget } from "./landing.ts";
 import { amountText, localTarget } from "./local-places.ts";
-import { TarFormatError } from "./tar-header.ts";
+import { TarFormatError } from "@skerry/sdk/folder/tar-header";
 import { readTar } from "./tar-reader.ts";
 
 export async function copyOut(cli: Cli, guest: Guest, { source, target, flags }: Copy): Promise<void> {

@@ -9,7 +9,7 @@ import {
   TarFormatError,
   textOf,
   type TarHeader,
-} from "./tar-header.ts";
+} from "@skerry/sdk/folder/tar-header";
 
 /** Of what is told about an entry before it. A path has at most 4,096 bytes; an archive of another tar may also have attributes there. */
 const ABOUT_MAX_BYTES = 64 * 1024;

@@ -1,31 +1,9 @@
 // What `skerry template build --plan` prints: what was found, what would run, and what holds then.
 
-import type { BuildPlan, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+import type { FolderPlan } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
 
-export async function tellPlan(cli: Cli, found: DetectedApp, isJson: boolean): Promise<void> {
-  const plan = planBuild(found.request);
-  if (isJson) return cli.output.json(planJson(plan, found));
-  await printPlan(cli, plan, found);
-}
-
-/** Without the scripts that carry the steps out. */
-function planJson({ on, steps, config }: BuildPlan, { processes, why }: DetectedApp): object {
-  return {
-    on,
-    steps: steps.map(({ kind, name, shown, sees, inputs }) => ({ kind, name, shown, sees, inputs })),
-    config,
-    processes,
-    why,
-  };
-}
-
-async function printPlan(
-  cli: Cli,
-  { on, steps, config }: BuildPlan,
-  { processes, why }: DetectedApp,
-): Promise<void> {
+export async function printPlan(cli: Cli, { on, steps, config, processes, why }: FolderPlan): Promise<void> {
   for (const sentence of why) await cli.output.line(sentence);
   await cli.output.line("");
   await cli.output.table(

@@ -2,26 +2,20 @@
 // `--plan` asks no server.
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import type { BuildRequest } from "@skerry/contract/builds/build";
-import type { ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { isId } from "@skerry/contract/ids";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
-import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import { readGitSource } from "@skerry/contract/builds/plan/git-source";
+import { packFolder, planShown, readFolder, type ReadFolder } from "@skerry/sdk/folder/read-folder";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { addExamples, collectPair, collectText, given, portNumber } from "../../options.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
-import type { Item } from "../copy/tar-writer.ts";
-import { tellPlan } from "./build-plan-text.ts";
-import { contextDigests } from "./context-digests.ts";
-import { readContext } from "./context-folder.ts";
-import { readDockerfile, withText } from "./dockerfile-text.ts";
+import { printPlan } from "./build-plan-text.ts";
 import { followToEnd } from "./follow-to-end.ts";
-import { openSentContext, type FolderMeant } from "./sent-context.ts";
+import { readImageArchive } from "./image-archive.ts";
 
 interface BuildFlags extends EgressFlags {
   readonly name?: string;
@@ -88,7 +82,8 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .action(async (named: string | undefined, flags: BuildFlags, self: Command) => {
       const { folder, found } = await meant(named, flags);
       const app = withStart(found, flags);
-      if (flags.plan === true) return tellPlan(cli, app, flags.json === true);
+      if (flags.plan === true)
+        return flags.json === true ? cli.output.json(planShown(app)) : printPlan(cli, planShown(app));
       await runBuild(cli, self, { folder, found: app, flags });
     });
   addEgressFlags(build);
@@ -116,15 +111,13 @@ async function meant(named: string | undefined, flags: BuildFlags): Promise<Mean
   if (run !== undefined || image !== undefined) return { folder: undefined, found: commands(named, flags) };
   if (named === undefined && isSnapshotAlone(flags))
     return { folder: undefined, found: snapshotAlone(flags) };
-  const dir = named ?? ".";
-  const context = await readContext(dir);
-  const path = contextPath(flags.dockerfile ?? "Dockerfile", "--dockerfile");
-  const text = await readDockerfile(join(dir, path));
-  // As everywhere else, .dockerignore keeps it out of what is copied, and not from being built.
-  const isSent = context.files.includes(path);
-  const files = isSent || text === undefined ? context.files : [...context.files, path].toSorted();
-  const app = appOf({ ...context, files }, flags);
-  return { folder: { dir, context }, found: app.request.dockerfile ? withText(app, { text, isSent }) : app };
+  const { dockerfile, target, buildArg, env, from } = flags;
+  const path = dockerfile && contextPath(dockerfile, "--dockerfile");
+  const folder = await readFolder(named ?? ".", {
+    ...(isDockerfile(flags) ? { dockerfile: given({ path, target, args: buildArg }) } : {}),
+    ...given({ env, from }),
+  });
+  return { folder, found: folder.app };
 }
 
 /** What is detected in it shows in the builder: nothing of it is read here. */
@@ -203,7 +196,7 @@ function withStart(found: DetectedApp, { start, readyPort, readyHttp }: BuildFla
 
 interface TemplateBuild {
   /** Undefined where the build reads none. */
-  readonly folder: FolderMeant | undefined;
+  readonly folder: ReadFolder | undefined;
   readonly found: DetectedApp;
   readonly flags: BuildFlags;
 }
@@ -219,10 +212,10 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
   const client = await cli.client(self);
   for (const sentence of found.why) await cli.output.note(sentence);
   const secrets = await readSecrets(flags.secret);
-  await using sent = await openSentContext(folder, flags.archive);
+  await using sent = await openContext(flags, found, folder);
   const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
-  const options = await cacheOptions(flags, found, sent.items);
-  const request = { name, ...given({ tag }), ...bounds, ...found.request, ...options } as BuildRequest;
+  const cache = flags.cache === false ? { no_cache: true } : {};
+  const request = { name, ...given({ tag }), ...bounds, ...cache, ...sent.request } as BuildRequest;
   const build = await followToEnd(cli, client, (told) =>
     client.templates.build(request, {
       context: sent.content,
@@ -235,39 +228,26 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
   await cli.output.line(build.template_id ?? build.id);
 }
 
-/** What the context will hold, so that the build begins where it differs from one before. */
-async function cacheOptions(
-  { cache }: BuildFlags,
-  { request }: DetectedApp,
-  items: readonly Item[] | undefined,
-): Promise<Partial<BuildRequest>> {
-  if (cache === false) return { no_cache: true };
-  if (items === undefined) return {};
-  const inputs = planBuild(request).steps.flatMap((step) => step.inputs);
-  if (inputs.length === 0) return {};
-  return { context_digests: await contextDigests(inputs, items) };
+interface SentContext extends AsyncDisposable {
+  readonly request: DetectedApp["request"];
+  /** Undefined where nothing is sent. */
+  readonly content?: ReadableStream<Uint8Array>;
+}
+
+/** What is built, and what is sent for that. */
+async function openContext(
+  { archive, cache }: BuildFlags,
+  app: DetectedApp,
+  folder: ReadFolder | undefined,
+): Promise<SentContext> {
+  if (archive !== undefined) return { request: app.request, ...(await readImageArchive(archive)) };
+  const sent = folder === undefined ? app : await packFolder({ ...folder, app }, cache !== false);
+  return { ...sent, async [Symbol.asyncDispose]() {} };
 }
 
 async function readSecrets(files: BuildFlags["secret"] = {}): Promise<Readonly<Record<string, string>>> {
   const read = async ([name, file]: [string, string]) => [name, await readFile(file, "utf8")] as const;
   return Object.fromEntries(await Promise.all(Object.entries(files).map(read)));
-}
-
-/** What the flags name, or what the folder's files say. */
-function appOf(context: ContextFiles, flags: BuildFlags): DetectedApp {
-  const { dockerfile, target, buildArg, env, from } = flags;
-  if (!isDockerfile(flags)) {
-    const app = withEnv(detectApp(context), env);
-    return { ...app, request: { ...app.request, ...given({ from }) } };
-  }
-  const path = dockerfile ?? "Dockerfile";
-  if (!context.files.includes(contextPath(path, "--dockerfile")))
-    throw new CliError("no_dockerfile", `There is no ${path} in the folder.`);
-  const request = {
-    dockerfile: given({ path: dockerfile, target, args: buildArg }),
-    ...given({ env, from }),
-  };
-  return { request, processes: [], why: [`buildah builds ${path}.`] };
 }
 
 /** Steps see it too: an install may need where to install from. */

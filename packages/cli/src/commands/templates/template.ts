@@ -119,8 +119,7 @@ async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise
   if (flags.json === true) return cli.output.json({ items });
   await cli.output.table(
     ["NAME", "TAGS", "STATUS", "DISK", "DESCRIPTION", "ID"],
-    // A server of before there were versions has no tags.
-    items.map(({ id, name, tags = [], status, disk_gib, description }) => [
+    items.map(({ id, name, tags, status, disk_gib, description }) => [
       ...[name, tags.join(", ") || "-"],
       status,
       `${disk_gib} GiB`,

@@ -5,7 +5,7 @@ import { createReadStream } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { contextDigest, type ContextEntry } from "@skerry/contract/builds/plan/context-digest";
-import type { Item } from "../copy/tar-writer.ts";
+import type { Item } from "./tar-writer.ts";
 
 /** Of those paths that have one. */
 export async function contextDigests(

@@ -3,7 +3,7 @@
 import { createReadStream, type Stats } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { SkerryInputError } from "../errors.ts";
 import { BLOCK_BYTES, paddingOf, writeHeader } from "./tar-header.ts";
 
 export interface PackedTree {
@@ -97,7 +97,9 @@ async function* contentOf(path: string, bytes: number): AsyncGenerator<Uint8Arra
     yield chunk as Buffer;
   }
   if (read < bytes)
-    throw new CliError("file_changed", `${path} became shorter while it was copied.`, {
-      remediation: "Copy it again when nothing writes to it.",
-    });
+    throw new SkerryInputError(
+      `${path} became shorter while it was copied.`,
+      "Copy it again when nothing writes to it.",
+      "file_changed",
+    );
 }

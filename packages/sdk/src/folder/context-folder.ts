@@ -7,7 +7,7 @@ import { boundContext } from "@skerry/contract/builds/plan/context-bounds";
 import { DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
 import { IGNORE_FILE, IGNORED_BY_DEFAULT, readIgnore } from "@skerry/contract/builds/plan/dockerignore";
 import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
-import { CliError } from "../../errors.ts";
+import { SkerryInputError } from "../errors.ts";
 
 export interface ContextFolder extends ContextFiles {
   readonly bytes: number;
@@ -18,9 +18,11 @@ export interface ContextFolder extends ContextFiles {
 /** Follows no link. Throws `context_too_large` for more than a build takes, before all of it has been read. */
 export async function readContext(folder: string): Promise<ContextFolder> {
   if (!(await stat(folder)).isDirectory())
-    throw new CliError("not_directory", `${folder} is no folder.`, {
-      remediation: "Name the folder that is to be built.",
-    });
+    throw new SkerryInputError(
+      `${folder} is no folder.`,
+      "Name the folder that is to be built.",
+      "not_directory",
+    );
   const ignore = readIgnore((await textOf(join(folder, IGNORE_FILE))) ?? IGNORED_BY_DEFAULT);
   const isLeftOut = (path: string, isFolder: boolean): boolean =>
     isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path);

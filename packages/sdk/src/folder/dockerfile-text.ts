@@ -3,7 +3,7 @@
 import { readFile, stat } from "node:fs/promises";
 import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
-import { CliError } from "../../errors.ts";
+import { SkerryInputError } from "../errors.ts";
 
 /** Undefined where there is no such file. */
 export async function readDockerfile(file: string): Promise<string | undefined> {
@@ -20,11 +20,9 @@ export function withText(
   if (text.trim() !== "" && Buffer.byteLength(text) <= DOCKERFILE_TEXT_MAX_CHARS)
     return { ...app, request: { ...app.request, dockerfile: { ...dockerfile, text } } };
   if (isSent) return app;
-  throw new CliError(
-    "dockerfile_left_out",
+  throw new SkerryInputError(
     ".dockerignore leaves out the Dockerfile, which is longer than 16 KiB.",
-    {
-      remediation: "Take it out of .dockerignore.",
-    },
+    "Take it out of .dockerignore.",
+    "dockerfile_left_out",
   );
 }
