@@ -68,7 +68,7 @@ export class World implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const servers = this.#servers;
-    if (servers?.exitCode === null) {
+    if (servers?.exitCode === null && servers.signalCode === null) {
       const ended = new Promise((resolve) => servers.once("close", resolve));
       servers.kill("SIGKILL");
       await ended;

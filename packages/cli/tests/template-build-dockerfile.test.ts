@@ -32,7 +32,7 @@ test("a Dockerfile is planned where it is named", async () => {
   expect([missing.code, missing.stderr]).toEqual([
     1,
     "error: There is no Dockerfile in the folder. (no_dockerfile)\n" +
-      "Name one that is there, or none, and what the folder is is detected.\n",
+      "Name a Dockerfile that is there; without one what the folder is is detected.\n",
   ]);
 });
 

@@ -70,6 +70,19 @@ test("a version is found by its digest, whatever its tags are, by its own name a
   expect((await version(`pinned@${digest}`)).id).toBe(first.template_id);
   const { template } = await world.createSandbox({ template: `pinned@${digest}` });
   expect(template).toBe(first.template_id);
+  const pushed = await world.call("POST", `/v1/templates/${encodeURIComponent(`pinned@${digest}`)}/push`, {
+    body: { image: "registry.example/pinned:1", size: "shared-cpu-1x" },
+  });
+  // The first version has lost its tags to those after it.
+  expect([pushed.status, pushed.body["name"], pushed.body["tag"]]).toEqual([201, "pinned", "latest"]);
+  const text = `FROM pinned@${digest}\nRUN make\n`;
+  const dockerfile = { name: "web", context: true, dockerfile: { text } };
+  expect((await world.call("POST", "/v1/templates", { body: dockerfile })).body).toMatchObject({
+    code: "invalid_build",
+    remediation: expect.stringContaining("Give the version a tag") as string,
+  });
+  const steps = { name: "web", from: `pinned@${digest}`, steps: [{ run: "make" }] };
+  expect((await world.call("POST", "/v1/templates", { body: steps })).status).toBe(201);
   const other = `other@${digest}`;
   for (const none of [other, `pinned@${digest}0`, "pinned@sha256:", "pinned@", `@${digest}`, "pinned:1@x"])
     expect(await version(none), none).toMatchObject({ code: "template_not_found" });

@@ -20,10 +20,10 @@ export class SkerryConnectionError extends Error {
   }
 }
 
-/** The arguments or the settings cannot be used with any server: nothing was sent. */
+/** The arguments, the settings or a folder cannot be used with any server. Nothing was sent, but with `file_changed`. */
 export class SkerryInputError extends TypeError {
   override readonly name = "SkerryInputError";
-  /** `invalid_input`, `no_token`, or what is wrong with the saved settings: `config_not_private`, `config_broken`. */
+  /** `invalid_input`, `no_token`, or what is wrong with the saved settings (`config_not_private`, `config_broken`) or with a folder: see `Templates.buildFolder`. */
   readonly code: string;
   readonly remediation: string;
 

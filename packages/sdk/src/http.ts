@@ -222,6 +222,9 @@ export class HttpClient {
   #named(error: unknown, call: Call, what: string): unknown {
     if (call.signal.aborted) return call.signal.reason;
     if (!(error instanceof TypeError)) return error;
+    // What was being sent could not be read: nothing is wrong with the connection.
+    const unreadable = [error, error.cause].find((one) => one instanceof SkerryInputError);
+    if (unreadable !== undefined) return unreadable;
     return new SkerryConnectionError(
       this.baseUrl,
       `${what} Skerry at ${this.baseUrl} (${rootMessage(error)}).`,

@@ -4,12 +4,13 @@ import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
+import { SkerryError } from "@skerry/contract/errors";
 import { packFolder, planShown, readFolder } from "#folder";
 import { Builds } from "./builds.ts";
 import type { UploadContent } from "./files.ts";
 import type { FolderPlan, FolderWish } from "./folder/read-folder.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
-import { SkerryConnectionError } from "./errors.ts";
+import { SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { templatePath, templatePushPath, templateTagPath } from "./paths.ts";
 
 export interface PushOptions extends CreateOptions {
@@ -32,6 +33,16 @@ export type FolderBuildRequest = Omit<
   "context" | "context_digests" | "image" | "archive" | "git"
 >;
 export type FolderBuildOptions = Omit<BuildOptions, "context">;
+
+/** What a plan, made here, finds wrong with a folder. */
+async function asInput<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof SkerryError)) throw error;
+    throw new SkerryInputError(error.message, error.remediation ?? "", error.code);
+  }
+}
 
 export class Templates {
   readonly #http: HttpClient;
@@ -71,21 +82,28 @@ export class Templates {
   /**
    * Builds a template of a folder of this machine, as `skerry template build FOLDER` does: what it is is detected where neither `steps` nor `dockerfile` say
    * what is to be done, `.dockerignore` counts, and the build begins where the folder differs from one before. Resolves as `build` does. Throws
-   * `SkerryInputError` for what cannot be sent and, with the code `no_folders`, where there are no files, as in browsers; and an error with the code
-   * `app_not_detected`, `context_too_large` or `invalid_build`.
+   * `SkerryInputError` for what cannot be built or sent, with the code `app_not_detected`, `context_too_large`, `invalid_build`, `no_folder`,
+   * `not_directory`, `no_dockerfile`, `dockerfile_left_out` or `file_changed`, and `no_folders` where there are no files, as in browsers.
    */
   async buildFolder(
     folder: string,
     request: FolderBuildRequest,
     options: FolderBuildOptions = {},
   ): Promise<Build> {
-    const sent = await packFolder(await readFolder(folder, request), request.no_cache !== true);
-    return this.build({ ...request, ...sent.request }, { ...options, context: sent.content });
+    const read = await asInput(readFolder(folder, request));
+    options.signal?.throwIfAborted();
+    const sent = await asInput(packFolder(read, request.no_cache !== true));
+    options.signal?.throwIfAborted();
+    try {
+      return await this.build({ ...request, ...sent.request }, { ...options, context: sent.content });
+    } finally {
+      if (!sent.content.locked) await sent.content.cancel();
+    }
   }
 
   /** What a build of the folder would do, and why. Asks no server, and runs nothing; throws as `buildFolder` does. */
   async planFolder(folder: string, wish: FolderWish = {}): Promise<FolderPlan> {
-    return planShown((await readFolder(folder, wish)).app);
+    return asInput(readFolder(folder, wish).then(({ app }) => planShown(app)));
   }
 
   /**

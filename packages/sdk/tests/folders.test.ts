@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { truncateSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { BuildRequest } from "@skerry/contract/builds/build";
 import { readFolder } from "../src/folder/read-folder.ts";
 import * as noFolder from "../src/no-folder.ts";
@@ -18,11 +19,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** A server that takes a build, with what it was asked and sent. */
-async function buildServer() {
+/** A server that takes a build, with what it was asked and sent. `isCached`: it wants no context. */
+async function buildServer(isCached = false) {
   const requests: BuildRequest[] = [];
   const contexts: string[] = [];
-  const build = { id: "bld_0", name: "web", status: "ready", waits_for_context: true };
+  const build = { id: "bld_0", name: "web", status: "ready", waits_for_context: !isCached };
   const server = await ScriptedServer.start((response, { method, url, body }) => {
     if (method === "POST") requests.push(JSON.parse(body.toString()) as BuildRequest);
     if (method === "PUT") contexts.push(body.toString("latin1"));
@@ -67,6 +68,67 @@ test("steps and a Dockerfile are built as they are asked for", async () => {
   expect(refused).toMatchObject({ code: "no_dockerfile", name: "SkerryInputError" });
 });
 
+test("a Dockerfile's text that the request has is built, whatever the folder has", async () => {
+  await using server = await buildServer();
+  await writeFile(join(folder, "Dockerfile"), "FROM base\nRUN theirs\n");
+  const dockerfile = { text: "FROM base\nRUN mine\n" };
+  await server.client.templates.buildFolder(folder, { name: "web", dockerfile });
+  expect(server.requests).toEqual([expect.objectContaining({ dockerfile })]);
+});
+
+test("no link leads to a file that is not the folder's own", async () => {
+  await using server = await buildServer();
+  const { templates } = server.client;
+  const secrets = await mkdtemp(join(tmpdir(), "skerry-sdk-secrets-"));
+  try {
+    await writeFile(join(secrets, "key"), "s3cret");
+    await rm(join(folder, "package.json"));
+    await symlink(join(secrets, "key"), join(folder, "Dockerfile"));
+    await symlink(secrets, join(folder, "deploy"));
+    await templates.buildFolder(folder, { name: "web" });
+    await templates.buildFolder(folder, { name: "web", dockerfile: {} });
+    await expect(
+      templates.buildFolder(folder, { name: "web", dockerfile: { path: "deploy/key" } }),
+    ).rejects.toMatchObject({ code: "no_dockerfile" });
+    expect(server.requests).toHaveLength(2);
+    expect(JSON.stringify([server.requests, server.contexts])).not.toContain("s3cret");
+  } finally {
+    await rm(secrets, { recursive: true });
+  }
+});
+
+test("variables of the request count more than those that are detected, and lead its port", async () => {
+  const { templates } = new Skerry({ baseUrl: "http://127.0.0.1:1", token: "sk_test" });
+  const env = { NODE_ENV: "development", PORT: "9000" };
+  const { config } = await templates.planFolder(folder, { env, user: "node", workdir: "/w" });
+  expect(config).toMatchObject({ env, user: "node", workdir: "/w", start: { ready: { port: 9_000 } } });
+});
+
+test("what is not sent holds no file open, and what changes while it is sent is told", async () => {
+  const large = join(folder, "large");
+  const size = 8 * 1024 * 1024;
+  await writeFile(large, Buffer.alloc(size));
+  const opened = async () => {
+    const files = await readdir("/proc/self/fd");
+    const leads = await Promise.all(files.map((file) => readlink(`/proc/self/fd/${file}`).catch(() => "")));
+    return leads.filter((lead) => lead.startsWith(folder));
+  };
+  await using cached = await buildServer(true);
+  await cached.client.templates.buildFolder(folder, { name: "web" });
+  expect(cached.contexts).toEqual([]);
+  const nowhere = new Skerry({ baseUrl: "http://127.0.0.1:1", token: "sk_test" });
+  await expect(nowhere.templates.buildFolder(folder, { name: "web" })).rejects.toMatchObject({
+    code: "connection_failed",
+  });
+  expect(await opened()).toEqual([]);
+  await using server = await buildServer();
+  const onBuild = () => truncateSync(large, 10);
+  await expect(
+    server.client.templates.buildFolder(folder, { name: "web" }, { onBuild }),
+  ).rejects.toMatchObject({ code: "file_changed" });
+  await vi.waitFor(async () => expect(await opened()).toEqual([]));
+});
+
 test("the plan of a folder says what a build would do, and why, and asks no server", async () => {
   const { templates } = new Skerry({ baseUrl: "http://127.0.0.1:1", token: "sk_test" });
   const plan = await templates.planFolder(folder, { env: { A: "1" } });
@@ -75,9 +137,12 @@ test("the plan of a folder says what a build would do, and why, and asks no serv
   expect(plan.steps[0]).not.toHaveProperty("command");
   const missing = await templates.planFolder(join(folder, "server.js")).catch((error: unknown) => error);
   expect(missing).toMatchObject({ code: "not_directory" });
+  await expect(templates.planFolder(join(folder, "none"))).rejects.toMatchObject({ code: "no_folder" });
   await rm(join(folder, "package.json"));
   const nothing = await templates.planFolder(folder).catch((error: unknown) => error);
-  expect(nothing).toMatchObject({ code: "app_not_detected" });
+  expect(nothing).toMatchObject({ code: "app_not_detected", name: "SkerryInputError" });
+  await writeFile(join(folder, ".dockerignore"), "#".repeat(1024 * 1024 + 1));
+  await expect(templates.planFolder(folder)).rejects.toMatchObject({ code: "invalid_build" });
 });
 
 test("where there are no files, a folder is refused with what to do", async () => {

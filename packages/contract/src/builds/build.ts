@@ -1,7 +1,7 @@
 // The request for a build, and the build as `/v1` shows it.
 
 import { Type, type Static } from "typebox";
-import { COMMAND_MAX_CHARS } from "../bounds.ts";
+import { COMMAND_MAX_CHARS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { errorStatus, type ErrorCode } from "../errors.ts";
 import { exampleIds } from "../example-ids.ts";
 import { Duration, Env, Nullable, OneOf, Timestamp } from "../fields.ts";
@@ -111,7 +111,7 @@ export const BuildRequest = named(
     ),
     from: Type.Optional(
       Type.String({
-        maxLength: 200,
+        maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
         description:
           "The template or the id of a snapshot that `steps` stand on, `base` by default, or that `FROM` of this name in a Dockerfile means. Of a snapshot it is the disk alone.",
       }),

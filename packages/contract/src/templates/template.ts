@@ -1,5 +1,6 @@
 import { Type, type Static } from "typebox";
 import { Nullable, OneOf } from "../fields.ts";
+import { TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { PulledImage } from "./pulled-image.ts";
 import { exampleOf, named } from "../named.ts";
 
@@ -79,7 +80,7 @@ export const TemplateTagRequest = named(
   "TemplateTagRequest",
   {
     template: Type.String({
-      maxLength: 200,
+      maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
       description: "The version that the tag is to mean: its id, or `NAME:TAG`.",
     }),
   },

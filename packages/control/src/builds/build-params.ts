@@ -9,7 +9,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { VmBuild } from "@skerry/contract/host-api/templates";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
-import { DEFAULT_TAG } from "@skerry/contract/templates/template-name";
+import { DEFAULT_TAG, parsePinnedName } from "@skerry/contract/templates/template-name";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
@@ -63,6 +63,7 @@ export async function readBuildParams(
   const builtIn = await builtInNames(context);
   const from = asked.from ?? (await templateOfDockerfile(context, caller, asked.dockerfile, builtIn));
   const request = from === undefined ? asked : { ...asked, from };
+  checkUnpinned(request, from);
   const { snapshot, own } = await originOf(context, caller, from);
   const plan = planBuild(request, own && inheritedOf(own.config));
   checkUnread(request);
@@ -173,6 +174,20 @@ function inheritedOf({
   workdir,
 }: TemplateConfig): Pick<TemplateConfig, "env" | "user" | "workdir"> {
   return { env, user, workdir };
+}
+
+/** Within a Dockerfile's build the template is an image of that name, whose digest is another. */
+function checkUnpinned({ dockerfile }: BuildRequest, from = ""): void {
+  if (dockerfile === undefined || parsePinnedName(from) === undefined) return;
+  throw new SkerryError(
+    "invalid_build",
+    `A Dockerfile cannot stand on ${from}: it knows templates by their tags.`,
+    {
+      remediation:
+        "Give the version a tag (`skerry template tag NAME:TAG NAME@DIGEST`), and say that in `FROM` or `from`.",
+      context: { field: "from" },
+    },
+  );
 }
 
 function checkUnread({ steps = [], dockerfile, context, image, archive, git }: BuildRequest): void {

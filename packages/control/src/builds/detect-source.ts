@@ -8,7 +8,7 @@ import {
   CONTEXT_FOLDER,
 } from "@skerry/contract/builds/plan/builder-scripts";
 import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
-import { detectApp, DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
+import { detectApp, DETECTED_FILES, withEnv } from "@skerry/contract/builds/plan/detect-app";
 import { basesOf } from "@skerry/contract/builds/plan/dockerfile-instructions";
 import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
 import { isUndetected, planBuild } from "@skerry/contract/builds/plan/plan-build";
@@ -51,7 +51,9 @@ export async function afterClone(
   const app = detectApp(await filesOf(read));
   const { request } = row;
   const found =
-    app.request.dockerfile === undefined ? app.request : await dockerfileRequest(context, row, read);
+    app.request.dockerfile === undefined
+      ? withEnv(app, request.env).request
+      : await dockerfileRequest(context, row, read);
   const wanted = { ...found, ...request, env: { ...found.env, ...request.env } };
   const plan = planBuild({ ...wanted, commit });
   checkEnv(plan.config.env);

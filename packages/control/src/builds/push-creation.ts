@@ -6,7 +6,12 @@ import { planPush } from "@skerry/contract/builds/plan/plan-push";
 import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
-import { BUILDER_DISK_GIB, DEFAULT_TAG, parseTemplateName } from "@skerry/contract/templates/template-name";
+import {
+  BUILDER_DISK_GIB,
+  DEFAULT_TAG,
+  parsePinnedName,
+  parseTemplateName,
+} from "@skerry/contract/templates/template-name";
 import { checkBuildQuota } from "../capacity/build-quota.ts";
 import { reserve, type Found } from "../capacity/reservation.ts";
 import type { Caller } from "../caller.ts";
@@ -71,7 +76,8 @@ function readPush(
   const { image, ...bounds } = request;
   const { id, name, config } = own;
   // It shows in no call but this one's answer and the build's.
-  const tag = isId("template", template) ? own.tags[0] : parseTemplateName(template).tag;
+  const isNamed = !isId("template", template) && parsePinnedName(template) === undefined;
+  const tag = isNamed ? parseTemplateName(template).tag : own.tags[0];
   return {
     params: {
       ...{ name, config, tag: tag ?? DEFAULT_TAG, stepTimeoutMs: null },

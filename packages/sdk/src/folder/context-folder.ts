@@ -1,12 +1,13 @@
 // A folder of this machine as the context of a build: which of its files belong to it, and what detection reads of them.
 
-import { lstat, readdir, readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { ContextFiles } from "@skerry/contract/builds/plan/build-plan";
 import { boundContext } from "@skerry/contract/builds/plan/context-bounds";
 import { DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
 import { IGNORE_FILE, IGNORED_BY_DEFAULT, readIgnore } from "@skerry/contract/builds/plan/dockerignore";
 import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
+import { SkerryError } from "@skerry/contract/errors";
 import { SkerryInputError } from "../errors.ts";
 
 export interface ContextFolder extends ContextFiles {
@@ -15,15 +16,16 @@ export interface ContextFolder extends ContextFiles {
   readonly isLeftOut: (path: string, isFolder: boolean) => boolean;
 }
 
-/** Follows no link. Throws `context_too_large` for more than a build takes, before all of it has been read. */
+/** Follows no link but the folder itself. Throws `context_too_large` for more than a build takes, before all of it has been read. */
 export async function readContext(folder: string): Promise<ContextFolder> {
-  if (!(await stat(folder)).isDirectory())
+  const stats = await stat(folder).catch(unlessMissing);
+  if (stats?.isDirectory() !== true)
     throw new SkerryInputError(
-      `${folder} is no folder.`,
+      stats === undefined ? `There is no folder ${folder}.` : `${folder} is no folder.`,
       "Name the folder that is to be built.",
-      "not_directory",
+      stats === undefined ? "no_folder" : "not_directory",
     );
-  const ignore = readIgnore((await textOf(join(folder, IGNORE_FILE))) ?? IGNORED_BY_DEFAULT);
+  const ignore = readIgnore((await ownText(folder, IGNORE_FILE)) ?? IGNORED_BY_DEFAULT);
   const isLeftOut = (path: string, isFolder: boolean): boolean =>
     isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path);
   const files: string[] = [];
@@ -57,12 +59,23 @@ async function textsOf(folder: string, files: readonly string[]): Promise<Record
   return Object.fromEntries(texts);
 }
 
+/** Undefined where there is no regular file of the folder's own: a link, or a way over one, may lead to any file of this machine. */
+export async function ownText(folder: string, path: string): Promise<string | undefined> {
+  const way = dirname(join(await realpath(folder), path));
+  if ((await realpath(way).catch(unlessMissing)) !== way) return undefined;
+  const text = await textOf(join(folder, path));
+  if (text !== undefined || (await lstat(join(folder, path)).catch(unlessMissing))?.isFile() !== true)
+    return text;
+  throw new SkerryError("invalid_build", `${path} has more than ${DETECTED_FILE_MAX_BYTES} bytes.`);
+}
+
 /** Undefined where there is no regular file, or one that is too large to be looked at. */
 async function textOf(path: string): Promise<string | undefined> {
-  const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const stats = await lstat(path).catch(unlessMissing);
   if (stats?.isFile() !== true || stats.size > DETECTED_FILE_MAX_BYTES) return undefined;
   return readFile(path, "utf8");
+}
+
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw error;
 }

@@ -1,15 +1,8 @@
 // The text of a folder's Dockerfile, which a request holds so that the build may come apart into several steps.
 
-import { readFile, stat } from "node:fs/promises";
 import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
 import { SkerryInputError } from "../errors.ts";
-
-/** Undefined where there is no such file. */
-export async function readDockerfile(file: string): Promise<string | undefined> {
-  const stats = await stat(file).catch(() => undefined);
-  return stats?.isFile() === true ? readFile(file, "utf8") : undefined;
-}
 
 /** With what the Dockerfile says, which may come apart into several steps. */
 export function withText(

@@ -1,28 +1,28 @@
-// A folder of this machine as what is built: what it is, and what is sent. Node only; `no-folder.ts` is in the place of this room elsewhere.
+// A folder of this machine as what is built: what it is, and what is sent. Node only; elsewhere, as in browsers, `no-folder.ts` is used instead.
 
-import { Readable } from "node:stream";
-import { join } from "node:path";
 import type { BuildRequest } from "@skerry/contract/builds/build";
 import type {
   BuildPlan,
   DetectedApp,
   PlannedConfig,
   PlannedProcess,
-  PlannedStart,
   PlannedStep,
   PlanRequest,
 } from "@skerry/contract/builds/plan/build-plan";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
-import { detectApp } from "@skerry/contract/builds/plan/detect-app";
+import { detectApp, withEnv } from "@skerry/contract/builds/plan/detect-app";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import { SkerryInputError } from "../errors.ts";
 import { contextDigests } from "./context-digests.ts";
-import { readContext, type ContextFolder } from "./context-folder.ts";
-import { readDockerfile, withText } from "./dockerfile-text.ts";
+import { ownText, readContext, type ContextFolder } from "./context-folder.ts";
+import { withText } from "./dockerfile-text.ts";
 import { packTree } from "./tar-writer.ts";
 
 /** What is said of a folder beside what is in it. */
-export type FolderWish = Pick<PlanRequest, "from" | "steps" | "dockerfile" | "env" | "start">;
+export type FolderWish = Pick<
+  PlanRequest,
+  "from" | "steps" | "dockerfile" | "env" | "user" | "workdir" | "start"
+>;
 
 export interface ReadFolder {
   readonly dir: string;
@@ -36,25 +36,27 @@ export interface ReadFolder {
  */
 export async function readFolder(dir: string, wish: FolderWish = {}): Promise<ReadFolder> {
   const context = await readContext(dir);
-  if (wish.steps !== undefined) return { dir, context, app: { request: wish, processes: [], why: [] } };
+  // Nothing of the folder is looked into for it.
+  if (wish.steps !== undefined || wish.dockerfile?.text !== undefined)
+    return { dir, context, app: { request: wish, processes: [], why: [] } };
   const path = contextPath(wish.dockerfile?.path ?? "Dockerfile", "`dockerfile.path`");
-  const text = await readDockerfile(join(dir, path));
+  const text = await ownText(dir, path);
   // As everywhere else, .dockerignore keeps it out of what is copied, and not from being built.
   const isSent = context.files.includes(path);
   const files = isSent || text === undefined ? context.files : [...context.files, path].toSorted();
   const app =
     wish.dockerfile === undefined ? detected({ ...context, files }, wish) : named(path, files, wish);
-  const whole = app.request.dockerfile === undefined ? app : withText(app, { text, isSent });
-  return { dir, context, app: wish.start === undefined ? whole : started(whole, wish.start) };
+  return { dir, context, app: app.request.dockerfile ? withText(app, { text, isSent }) : app };
 }
 
-/** Steps see its environment too: an install may need where to install from. */
-function detected(context: ContextFolder, { env, from }: FolderWish): DetectedApp {
-  const app = detectApp(context);
-  const { steps } = app.request;
-  const seen =
-    steps !== undefined && env !== undefined ? { steps: [{ env }, ...steps] } : { ...(env && { env }) };
-  return { ...app, request: { ...app.request, ...seen, ...(from !== undefined && { from }) } };
+function detected(context: ContextFolder, { from, env, user, workdir, start }: FolderWish): DetectedApp {
+  const app = withEnv(detectApp(context), env);
+  return { ...app, request: { ...app.request, ...given({ from, user, workdir, start }) } };
+}
+
+/** Without what is undefined. */
+function given(wish: { [Name in keyof FolderWish]: FolderWish[Name] | undefined }): FolderWish {
+  return Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined));
 }
 
 /** The Dockerfile that is named. */
@@ -62,14 +64,10 @@ function named(path: string, files: readonly string[], wish: FolderWish): Detect
   if (!files.includes(path))
     throw new SkerryInputError(
       `There is no ${path} in the folder.`,
-      "Name one that is there, or none, and what the folder is is detected.",
+      "Name a Dockerfile that is there; without one what the folder is is detected.",
       "no_dockerfile",
     );
   return { request: wish, processes: [], why: [`buildah builds ${path}.`] };
-}
-
-function started(app: DetectedApp, start: PlannedStart): DetectedApp {
-  return { ...app, request: { ...app.request, start } };
 }
 
 /** What a build would do, and why. */
@@ -96,13 +94,12 @@ export function planShown({ request, processes, why }: DetectedApp): FolderPlan 
 }
 
 export interface SentFolder {
-  /** With the digests of what will be sent, so that the build begins where it differs from one before. */
   readonly request: Partial<BuildRequest>;
-  /** A tar archive, which is read when it is sent. */
+  /** A tar archive. Nothing is read before it is. */
   readonly content: ReadableStream<Uint8Array>;
 }
 
-/** `isCached`: what was built before counts. */
+/** `isCached`: with the digests of what will be sent, so that the build begins where it differs from one before. */
 export async function packFolder(
   { dir, context, app: { request } }: ReadFolder,
   isCached: boolean,
@@ -110,8 +107,20 @@ export async function packFolder(
   const { items, archive } = await packTree(dir, "", context.isLeftOut);
   const inputs = isCached ? planBuild(request).steps.flatMap((step) => step.inputs) : [];
   const digests = inputs.length > 0 ? { context_digests: await contextDigests(inputs, items) } : {};
-  return {
-    request: { ...(request as Partial<BuildRequest>), ...digests },
-    content: Readable.toWeb(Readable.from(archive)) as ReadableStream<Uint8Array>,
-  };
+  return { request: { ...(request as Partial<BuildRequest>), ...digests }, content: streamOf(archive) };
+}
+
+function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: async () => void (await chunks.return(undefined)),
+    },
+    // None waits: what is never sent would hold an open file.
+    { highWaterMark: 0 },
+  );
 }

@@ -6,6 +6,7 @@ import type { BuildRequest } from "@skerry/contract/builds/build";
 import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { isId } from "@skerry/contract/ids";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
+import { withEnv } from "@skerry/contract/builds/plan/detect-app";
 import { readGitSource } from "@skerry/contract/builds/plan/git-source";
 import { packFolder, planShown, readFolder, type ReadFolder } from "@skerry/sdk/folder/read-folder";
 import type { Command } from "commander";
@@ -112,7 +113,7 @@ async function meant(named: string | undefined, flags: BuildFlags): Promise<Mean
   if (named === undefined && isSnapshotAlone(flags))
     return { folder: undefined, found: snapshotAlone(flags) };
   const { dockerfile, target, buildArg, env, from } = flags;
-  const path = dockerfile && contextPath(dockerfile, "--dockerfile");
+  const path = dockerfile === undefined ? undefined : contextPath(dockerfile, "--dockerfile");
   const folder = await readFolder(named ?? ".", {
     ...(isDockerfile(flags) ? { dockerfile: given({ path, target, args: buildArg }) } : {}),
     ...given({ env, from }),
@@ -248,12 +249,4 @@ async function openContext(
 async function readSecrets(files: BuildFlags["secret"] = {}): Promise<Readonly<Record<string, string>>> {
   const read = async ([name, file]: [string, string]) => [name, await readFile(file, "utf8")] as const;
   return Object.fromEntries(await Promise.all(Object.entries(files).map(read)));
-}
-
-/** Steps see it too: an install may need where to install from. */
-function withEnv(app: DetectedApp, env: BuildFlags["env"]): DetectedApp {
-  const { steps } = app.request;
-  if (env === undefined) return app;
-  if (steps === undefined) return { ...app, request: { ...app.request, env } };
-  return { ...app, request: { ...app.request, steps: [{ env }, ...steps] } };
 }

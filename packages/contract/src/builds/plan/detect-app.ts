@@ -58,6 +58,27 @@ export function detectApp(found: ContextFiles): DetectedApp {
   return started(found, { ...app, why: [...app.why, ...unused] });
 }
 
+/**
+ * With variables of one's own, which count more than those that were detected. Steps see them too: an install may need where to install from. An app that is
+ * told another `PORT` is ready when it listens there.
+ */
+export function withEnv(app: DetectedApp, env: Readonly<Record<string, string>> | undefined): DetectedApp {
+  if (env === undefined) return app;
+  const { steps, start, env: detected } = app.request;
+  const port = Number(env["PORT"]);
+  const isLed = start?.ready?.port === APP_PORT && Number.isInteger(port) && port > 0 && port < 65_536;
+  return {
+    ...app,
+    request: {
+      ...app.request,
+      // Steps leave behind what they see, and need it once.
+      ...((steps === undefined || detected !== undefined) && { env: { ...detected, ...env } }),
+      ...(steps !== undefined && { steps: [{ env }, ...steps] }),
+      ...(isLed && { start: { ...start, ready: { ...start.ready, port } } }),
+    },
+  };
+}
+
 function started(found: ContextFiles, app: FoundApp): DetectedApp {
   const procfile = textOf(found, "Procfile");
   const groups = procfile === undefined ? [] : readProcfile(procfile);
