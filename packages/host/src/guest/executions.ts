@@ -40,7 +40,7 @@ export async function startExecution(
   );
 }
 
-interface ForgottenProgram extends Required<Pick<StartOperation, "program" | "user">> {
+interface ForgottenProgram extends Required<Pick<StartOperation, "program" | "user" | "run_files">> {
   readonly timeoutMs: number;
 }
 
