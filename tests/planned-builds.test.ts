@@ -131,7 +131,7 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   expect(
     await vms.sh(sandbox, "ls -l /bin/same | cut -c1-10; [ /bin/same -ef /bin/busybox ] && echo one"),
   ).toBe("-rws--x--x\none\n");
-  // What is left out, no link says: the digests by which a build is answered do not follow one.
+  // A link is no list of what is left out: the digests by which the cache knows a context follow none either.
   expect(await vms.sh(sandbox, "ls /folder")).toBe("wanted\n");
   // A cache is kept from step to step of a build, and neither what is in it nor a secret is in the image.
   expect(await vms.sh(sandbox, "cat /read/both; cat /kept/file /token 2>/dev/null || true")).toBe(

@@ -20,7 +20,7 @@ export class SkerryConnectionError extends Error {
   }
 }
 
-/** The arguments, the settings or a folder cannot be used with any server. Nothing was sent, but with `file_changed`. */
+/** The arguments, the settings or a folder cannot be used with any server. Nothing was sent, except where the code is `file_changed`. */
 export class SkerryInputError extends TypeError {
   override readonly name = "SkerryInputError";
   /** `invalid_input`, `no_token`, or what is wrong with the saved settings (`config_not_private`, `config_broken`) or with a folder: see `Templates.buildFolder`. */

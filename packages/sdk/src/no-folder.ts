@@ -8,7 +8,7 @@ export async function readFolder(_dir: string, _wish?: FolderWish): Promise<Read
   throw noFolders();
 }
 
-export async function packFolder(_folder: ReadFolder, _isCached: boolean): Promise<SentFolder> {
+export async function packFolder(_folder: ReadFolder, _useCache: boolean): Promise<SentFolder> {
   throw noFolders();
 }
 

@@ -34,7 +34,7 @@ export type FolderBuildRequest = Omit<
 >;
 export type FolderBuildOptions = Omit<BuildOptions, "context">;
 
-/** What a plan, made here, finds wrong with a folder. */
+/** A plan, which is made here, says what is wrong with a folder by the server's kind of error; callers get the client's own. */
 async function asInput<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -94,11 +94,7 @@ export class Templates {
     options.signal?.throwIfAborted();
     const sent = await asInput(packFolder(read, request.no_cache !== true));
     options.signal?.throwIfAborted();
-    try {
-      return await this.build({ ...request, ...sent.request }, { ...options, context: sent.content });
-    } finally {
-      if (!sent.content.locked) await sent.content.cancel();
-    }
+    return this.build({ ...request, ...sent.request }, { ...options, context: sent.content });
   }
 
   /** What a build of the folder would do, and why. Asks no server, and runs nothing; throws as `buildFolder` does. */

@@ -63,10 +63,13 @@ async function textsOf(folder: string, files: readonly string[]): Promise<Record
 export async function ownText(folder: string, path: string): Promise<string | undefined> {
   const way = dirname(join(await realpath(folder), path));
   if ((await realpath(way).catch(unlessMissing)) !== way) return undefined;
-  const text = await textOf(join(folder, path));
-  if (text !== undefined || (await lstat(join(folder, path)).catch(unlessMissing))?.isFile() !== true)
-    return text;
-  throw new SkerryError("invalid_build", `${path} has more than ${DETECTED_FILE_MAX_BYTES} bytes.`);
+  const stats = await lstat(join(folder, path)).catch(unlessMissing);
+  if (stats?.isFile() !== true) return undefined;
+  if (stats.size > DETECTED_FILE_MAX_BYTES)
+    throw new SkerryError("invalid_build", `${path} has more than ${DETECTED_FILE_MAX_BYTES} bytes.`, {
+      remediation: "Make it smaller.",
+    });
+  return readFile(join(folder, path), "utf8");
 }
 
 /** Undefined where there is no regular file, or one that is too large to be looked at. */

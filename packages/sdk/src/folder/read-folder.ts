@@ -99,13 +99,13 @@ export interface SentFolder {
   readonly content: ReadableStream<Uint8Array>;
 }
 
-/** `isCached`: with the digests of what will be sent, so that the build begins where it differs from one before. */
+/** `useCache`: with the digests of what will be sent, so that the build begins where it differs from one before. */
 export async function packFolder(
   { dir, context, app: { request } }: ReadFolder,
-  isCached: boolean,
+  useCache: boolean,
 ): Promise<SentFolder> {
   const { items, archive } = await packTree(dir, "", context.isLeftOut);
-  const inputs = isCached ? planBuild(request).steps.flatMap((step) => step.inputs) : [];
+  const inputs = useCache ? planBuild(request).steps.flatMap((step) => step.inputs) : [];
   const digests = inputs.length > 0 ? { context_digests: await contextDigests(inputs, items) } : {};
   return { request: { ...(request as Partial<BuildRequest>), ...digests }, content: streamOf(archive) };
 }

@@ -2,13 +2,13 @@
 
 import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { packTree } from "@skerry/sdk/folder/tar-writer";
 import type { Cli } from "../../cli.ts";
 import { CliError } from "../../errors.ts";
 import { STDIO } from "../../local-files.ts";
 import { probeGuest, unpackInGuest, type Guest } from "./guest-copy.ts";
 import { landingOf, type CopyTarget } from "./landing.ts";
 import { amountText, localKind } from "./local-places.ts";
-import { packTree } from "@skerry/sdk/folder/tar-writer";
 
 export interface CopyFlags {
   readonly followLink?: boolean;

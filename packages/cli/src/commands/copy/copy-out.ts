@@ -2,6 +2,7 @@
 
 import { realpath } from "node:fs/promises";
 import { dirname, posix } from "node:path";
+import { TarFormatError } from "@skerry/sdk/folder/tar-header";
 import type { Cli } from "../../cli.ts";
 import { CliError } from "../../errors.ts";
 import { bounded, freeBytes, STDIO } from "../../local-files.ts";
@@ -10,7 +11,6 @@ import { extractTree, type Extracted } from "./extract-tree.ts";
 import { archiveOfGuest, probeGuest, type Guest } from "./guest-copy.ts";
 import { endsInDot, landingOf, type CopyTarget } from "./landing.ts";
 import { amountText, localTarget } from "./local-places.ts";
-import { TarFormatError } from "@skerry/sdk/folder/tar-header";
 import { readTar } from "./tar-reader.ts";
 
 export async function copyOut(cli: Cli, guest: Guest, { source, target, flags }: Copy): Promise<void> {

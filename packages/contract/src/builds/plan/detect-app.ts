@@ -71,7 +71,7 @@ export function withEnv(app: DetectedApp, env: Readonly<Record<string, string>> 
     ...app,
     request: {
       ...app.request,
-      // Steps leave behind what they see, and need it once.
+      // The template keeps what its steps see. Only over detected variables does it have to be said again.
       ...((steps === undefined || detected !== undefined) && { env: { ...detected, ...env } }),
       ...(steps !== undefined && { steps: [{ env }, ...steps] }),
       ...(isLed && { start: { ...start, ready: { ...start.ready, port } } }),
