@@ -96,7 +96,7 @@ test("a client that is installed over HTTPS works over HTTPS, where its user tru
   const installed = await execute("sh", ["-c", `curl -fsSL ${url}/install.sh | sh`], { env });
   expect(installed.stdout).toContain("skerry login");
   const listed = await execute(join(folder, "user/bin/skerry"), ["template", "list"], { env });
-  expect(listed.stdout).toMatch(/^base +ready/m);
+  expect(listed.stdout).toMatch(/^base +- +ready/m);
 });
 
 test("what runs on the machine needs no certificate, and `skerry status` tells that all is well", async () => {

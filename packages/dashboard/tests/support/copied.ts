@@ -138,10 +138,14 @@ export class Copied {
     return this.menuOf(command);
   }
 
-  /** The one menu that has it. */
+  /** The one menu that has it, once the page shows it: what was done before may still change the page, as a machine's stages do. */
   async menuOf(command: string): Promise<Menu> {
-    const found = (await this.menus()).filter((menu) => menu["As CLI"]?.includes(command) === true);
-    expect(found.length, command).toBe(1);
+    let found: readonly Menu[] = [];
+    const count = async () => {
+      found = (await this.menus()).filter((menu) => menu["As CLI"]?.includes(command) === true);
+      return found.length;
+    };
+    await expect.poll(count, { message: command }).toBe(1);
     return found[0] ?? {};
   }
 
