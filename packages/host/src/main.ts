@@ -118,22 +118,17 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
 }
 
 async function prepareTemplates(host: Host): Promise<void> {
-  for (const { name, status } of await buildImages(host)) {
-    if (status === "failed") throw new Error(`the template "${name}" could not be built`);
-  }
+  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, async () => {
+    await host.library.buildImages();
+    const [failure] = host.library.imageFailures();
+    if (failure !== undefined) throw new Error(failure.reason);
+  });
   const size = findSize(DEFAULT_SIZE);
   const [template] = host.library.list();
   if (size === undefined || template === undefined) throw new Error("there is no template to prepare");
   await reportedStep(`Template "${template.name}" booted and frozen`, () =>
     host.library.frozen(template.name, size),
   );
-}
-
-async function buildImages(host: Host) {
-  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, () =>
-    host.library.buildImages(),
-  );
-  return host.library.list();
 }
 
 function stopSignal(): Promise<void> {

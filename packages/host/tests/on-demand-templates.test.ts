@@ -34,6 +34,8 @@ test("the image of a template on demand is built when a VM of it is asked for, a
     expect(await readdir(folder)).toEqual(["templates"]);
     expect(() => library.imageOf("later")).toThrow('The template "later" is being built on this host.');
     await expect.poll(() => library.list()[0]?.status).toBe("failed");
+    const reason = expect.stringMatching(/^mmdebstrap/) as string;
+    expect(library.imageFailures()).toEqual([{ name: "later", reason }]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

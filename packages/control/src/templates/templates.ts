@@ -101,7 +101,10 @@ export function findTemplate(
 function unknownTemplate(name: string, known: readonly BuiltInTemplate[]): SkerryError {
   const names = known.map((template) => template.name).join(", ");
   return new SkerryError("unknown_template", `There is no template "${name}".`, {
-    remediation: names === "" ? "No host has a template yet." : `Use one of: ${names}.`,
+    remediation:
+      names === ""
+        ? "No host has a template yet."
+        : `Use one of: ${names}; or your own, which \`GET /v1/templates\` lists.`,
     context: { field: "template", value: name },
   });
 }

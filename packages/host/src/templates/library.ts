@@ -194,8 +194,15 @@ export class TemplateLibrary {
     };
   }
 
+  /** Those whose image could not be built, and why. */
+  imageFailures(): { readonly name: string; readonly reason: string }[] {
+    return [...this.#entries].flatMap(([name, { image }]) =>
+      image.status === "failed" ? { name, reason: image.reason } : [],
+    );
+  }
+
   /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
-   *  is in `list()`. */
+   *  is in `imageFailures()`. */
   async buildImages(): Promise<void> {
     for (const entry of this.#entries.values())
       if (entry.image.status === "building") await this.#buildImage(entry);

@@ -43,6 +43,8 @@ refuse_pull() {
       end 125 "the registry has no $1" image_not_found ;;
     *"does not match"*|*"igest"*"did not match"*|*"unsupported manifest"*|*"nsupported schema"*|*"invalid character"*|*"invalid checksum"*|*"unexpected EOF"*)
       end 125 "what the registry sends is not $1" image_invalid ;;
+    *"HTTP response to HTTPS client"*)
+      end 125 "the registry of $1 has no TLS, which the operator can allow in SKERRY_REGISTRY_MIRRORS" registry_unreachable ;;
     *) end 125 "the registry of $1 cannot be reached, or gave no good answer" registry_unreachable ;;
   esac
 }

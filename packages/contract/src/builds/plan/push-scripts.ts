@@ -58,6 +58,8 @@ refuse_push() {
       end 125 "the registry has no repository for $1, and makes none" image_not_found ;;
     *"manifest invalid"*|*"MANIFEST_INVALID"*|*"nsupported"*|*"igest"*"did not match"*|*"blob unknown"*|*"413 "*|*"too large"*)
       end 125 "the registry does not take the image $1" image_invalid ;;
+    *"HTTP response to HTTPS client"*)
+      end 125 "the registry of $1 has no TLS, which the operator can allow in SKERRY_REGISTRY_MIRRORS" registry_unreachable ;;
     *) end 125 "the registry of $1 cannot be reached, or gave no good answer" registry_unreachable ;;
   esac
 }

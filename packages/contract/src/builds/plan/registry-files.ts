@@ -16,7 +16,7 @@ export const IMAGE_CONFIG_FILE = "/run/skerry-build/config.json";
 /** The digest of the image that a step has pulled or pushed. */
 export const IMAGE_DIGEST_FILE = "/run/skerry-build/digest";
 
-/** A registry that is asked in the place of another one. */
+/** A registry that is asked in the place of another one. In its own place: whether it has TLS. */
 export interface RegistryMirror {
   /** As references name it. */
   readonly registry: string;
@@ -44,6 +44,8 @@ export function mirrorsFile(mirrors: readonly RegistryMirror[]): string {
   return mirrors
     .map(({ registry, mirror, plain }) => {
       const own = `[[registry]]\nprefix = ${JSON.stringify(registry)}\nlocation = ${JSON.stringify(registry)}\n`;
+      // Pushes go to the registry itself, never to a mirror.
+      if (mirror === registry) return `${own}insecure = ${plain}\n`;
       return `${own}[[registry.mirror]]\nlocation = ${JSON.stringify(mirror)}\ninsecure = ${plain}\n`;
     })
     .join("\n");
