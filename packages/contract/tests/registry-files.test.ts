@@ -22,9 +22,13 @@ test("logins and mirrors become what containers' tools read", () => {
   expect(mirrorsFile(mirrors)).toBe(
     '[[registry]]\nprefix = "docker.io"\nlocation = "docker.io"\n[[registry.mirror]]\nlocation = "mirror.example:5000/hub"\ninsecure = true\n',
   );
-  const itself = [{ registry: "lan.example:5000", mirror: "lan.example:5000", plain: true }];
-  expect(mirrorsFile(itself)).toBe(
-    '[[registry]]\nprefix = "lan.example:5000"\nlocation = "lan.example:5000"\ninsecure = true\n',
+  const own = "lan.example:5000";
+  const several = [
+    { registry: own, mirror: "near.example", plain: false },
+    { registry: own, mirror: own, plain: true },
+  ];
+  expect(mirrorsFile(several)).toBe(
+    '[[registry]]\nprefix = "lan.example:5000"\nlocation = "lan.example:5000"\ninsecure = true\n[[registry.mirror]]\nlocation = "near.example"\ninsecure = false\n',
   );
   expect(mirrorsFile([])).toBe("");
 });

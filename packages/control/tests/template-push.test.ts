@@ -6,6 +6,7 @@ import type { Build } from "@skerry/contract/builds/build";
 import { FAULT_PREFIX } from "@skerry/contract/builds/plan/builder-scripts";
 import {
   IMAGE_DIGEST_FILE,
+  mirrorsFile,
   REGISTRY_AUTH_FILE,
   REGISTRY_MIRRORS_FILE,
 } from "@skerry/contract/builds/plan/registry-files";
@@ -102,14 +103,15 @@ test("a template is pushed in a microVM that has its disk, and neither sealed, f
   expect(list.body.items).toHaveLength(2);
 });
 
-test("only the step that pushes has the registry's credentials, those of no other registry, and no mirror", async () => {
+test("only the step that pushes has the registry's credentials, those of no other registry, and no mirror but the registry itself", async () => {
   const { template_id: id } = await builtTemplate(world);
   const login = { username: "me", password: PASSWORD };
   for (const host of ["registry.example:5000", "m.example", "other.example"])
     await world.call("PUT", `/v1/registry-credentials/${host}`, { body: login });
   const { registries } = world.context as { registries: { mirrors: unknown } };
   const { mirrors } = registries;
-  registries.mirrors = [{ registry: "registry.example:5000", mirror: "m.example", plain: false }];
+  const itself = { registry: "lan.example", mirror: "lan.example", plain: true };
+  registries.mirrors = [{ registry: "registry.example:5000", mirror: "m.example", plain: false }, itself];
   plant(IMAGE_DIGEST_FILE, DIGEST);
   const pushes = pushHangs();
   const { id: build } = await push(id);
@@ -120,7 +122,7 @@ test("only the step that pushes has the registry's credentials, those of no othe
     auths: object;
   };
   expect(Object.keys(auth.auths)).toEqual(["registry.example:5000"]);
-  expect(world.host.files.has(REGISTRY_MIRRORS_FILE)).toBe(false);
+  expect(world.host.files.get(REGISTRY_MIRRORS_FILE)?.content.toString()).toBe(mirrorsFile([itself]));
   const of = (part: RegExp) => world.host.calls.findLastIndex((call) => part.test(call));
   expect(of(/^PUT .*\/file/)).toBeLessThan(of(/^PUT .*\/executions?/));
   execution.end();

@@ -60,9 +60,10 @@ export async function takeRegistryAccess({ client, vm }: Access, stop: AbortSign
   });
 }
 
-/** What is pushed goes to the registry itself. */
+/** What is pushed goes to the registry itself, which may have no TLS. */
 function mirrorsFor({ registries }: Context, { kind }: Access["step"]): Context["registries"]["mirrors"] {
-  return kind === "push" ? [] : registries.mirrors;
+  const { mirrors } = registries;
+  return kind === "push" ? mirrors.filter(({ registry, mirror }) => registry === mirror) : mirrors;
 }
 
 /** A Dockerfile may name any registry, an image names one. */

@@ -40,13 +40,17 @@ export function authFile(logins: readonly Login[]): string {
   return JSON.stringify({ auths: Object.fromEntries(auths) });
 }
 
-export function mirrorsFile(mirrors: readonly RegistryMirror[]): string {
-  return mirrors
-    .map(({ registry, mirror, plain }) => {
-      const own = `[[registry]]\nprefix = ${JSON.stringify(registry)}\nlocation = ${JSON.stringify(registry)}\n`;
-      // Pushes go to the registry itself, never to a mirror.
-      if (mirror === registry) return `${own}insecure = ${plain}\n`;
-      return `${own}[[registry.mirror]]\nlocation = ${JSON.stringify(mirror)}\ninsecure = ${plain}\n`;
-    })
-    .join("\n");
+export function mirrorsFile(all: readonly RegistryMirror[]): string {
+  // One entry for each: their tools refuse a second one of the same registry that differs.
+  return [...Map.groupBy(all, ({ registry }) => registry)].map(registryEntry).join("\n");
+}
+
+function registryEntry([registry, mirrors]: readonly [string, readonly RegistryMirror[]]): string {
+  const own = `[[registry]]\nprefix = ${JSON.stringify(registry)}\nlocation = ${JSON.stringify(registry)}\n`;
+  const itself = mirrors.find(({ mirror }) => mirror === registry);
+  const others = mirrors.filter((mirror) => mirror !== itself);
+  const tables = others.map(
+    ({ mirror, plain }) => `[[registry.mirror]]\nlocation = ${JSON.stringify(mirror)}\ninsecure = ${plain}\n`,
+  );
+  return `${own}${itself === undefined ? "" : `insecure = ${itself.plain}\n`}${tables.join("")}`;
 }
