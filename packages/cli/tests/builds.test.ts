@@ -55,7 +55,7 @@ test("a build is shown with the seconds of its steps, what was cached, and the b
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, ready));
   await using shell = await Shell.forServer(server);
   const text = (await shell.run("build", "show", build.id)).stdout.toString();
-  expect(text).toMatch(/^took +30\.0 s\n/m);
+  expect(text).toMatch(/^took +30\.0 s\nof it to freeze +17\.0 s\n/m);
   expect(text).toMatch(/^STEP +STATUS +TOOK +LAYER +DOES\n1 +done +cached +- +first\n/m);
   expect(text).toMatch(/^2 +done +12\.0 s +1\.5 MiB +second\n3 +waiting +- +- +third\n/m);
 });

@@ -74,6 +74,24 @@ test("the log has each line with its step and its time, and can be followed to t
   expect(followed.text).toMatch(/event: end\ndata: \{\}\n\n$/);
 });
 
+test("the log says for what sizes a template is frozen, and what that waits for", async () => {
+  const { id } = await builtTemplate(world, {
+    start: { command: "serve", ready: { port: 80 } },
+    size: "shared-cpu-2x",
+    sizes: ["shared-cpu-1x", "shared-cpu-2x"],
+  });
+  const { body } = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+  expect(body.lines.filter(({ step }) => step === null).map(({ text }) => text)).toEqual([
+    "--- start it, wait until it is ready, and freeze it for shared-cpu-1x, shared-cpu-2x",
+    expect.stringMatching(/^frozen for shared-cpu-1x in \d+\.\d s$/),
+    expect.stringMatching(/^frozen for shared-cpu-2x in \d+\.\d s$/),
+  ]);
+  const plain = await builtTemplate(world, { name: "plain" });
+  const log = await world.call<BuildLog>("GET", `/v1/builds/${plain.id}/logs`);
+  const first = log.body.lines.find(({ step }) => step === null);
+  expect(first?.text).toBe("--- freeze it for shared-cpu-1x");
+});
+
 test("a log that is too long is cut off, and says so once", async () => {
   const { id } = await builtTemplate(world, { steps: [{ run: "flood 9000000" }] });
   const { rows } = await sql<{ bytes: number; last: string; lines: number }>`

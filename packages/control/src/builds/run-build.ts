@@ -222,7 +222,31 @@ async function seal(context: Context, { row, client, stop }: Running): Promise<B
   const vm = { id: row.id, execution_id: row.execution_id };
   const { image } = await client.templates.seal(vm, row.id, stop);
   await noteSealed(context.db, row.id, ownBytes(image));
-  return proceedBuild(context.db, row, "freezing", { image });
+  const next = await proceedBuild(context.db, row, "freezing", { image });
+  if (next !== undefined) await tellOfFreeze(context, next);
+  return next;
+}
+
+/** Also where what starts takes longer than all steps, the log says what is waited for. */
+async function tellOfFreeze(context: Context, { id, config, request }: BuildRow): Promise<void> {
+  const first = config.start === undefined ? "" : "start it, wait until it is ready, and ";
+  const text = `--- ${first}freeze it for ${sizesOf(request).join(", ")}`;
+  await appendLines(context.db, { buildId: id, step: null, texts: [text] });
+}
+
+async function freezeFor(context: Context, { row, client, stop }: Running, size: string): Promise<void> {
+  const startedMs = performance.now();
+  await client.templates.freeze(row.template_id, size, stop);
+  const took = ((performance.now() - startedMs) / 1_000).toFixed(1);
+  await appendLines(context.db, {
+    buildId: row.id,
+    step: null,
+    texts: [`frozen for ${size} in ${took} s`],
+  });
+}
+
+function sizesOf({ sizes }: BuildRow["request"]): readonly string[] {
+  return sizes ?? [DEFAULT_SIZE];
 }
 
 async function freeze(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
@@ -231,8 +255,8 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
   const config = await configOfBuild(row, client, stop);
   const { missing } = await client.templates.put(row.template_id, { image, ...config }, stop);
   if (missing.length > 0) throw new SkerryError("layer_missing", "The host has lost a layer of the build.");
-  const sizes = row.request.sizes ?? [DEFAULT_SIZE];
-  for (const size of sizes) await client.templates.freeze(row.template_id, size, stop);
+  const sizes = sizesOf(row.request);
+  for (const size of sizes) await freezeFor(context, { row, client, stop }, size);
   const keys = (await stepsOf(context.db, [row.id])).map((step) => step.key);
   const built = await context.db.transaction().execute(async (transaction) => {
     const ready = await proceedBuild(transaction, row, "ready");

@@ -90,6 +90,7 @@ function registerShow(builds: Command, cli: Cli): void {
         ["template", `${build.name}:${build.tag}`],
         ["status", build.status],
         ["took", tookOf(build)],
+        ...frozenIn(build),
         ...(build.commit === null ? [] : [["commit", build.commit] as const]),
         ...(build.pushed ? [["pushes to", build.pushed.image] as const] : []),
         ...(build.pushed?.digest ? [["digest", build.pushed.digest] as const] : []),
@@ -122,6 +123,16 @@ function tookOf({ started_at: from, finished_at: to, cache_hit: isCached }: Last
   const tookMs = (to === null ? Date.now() : Date.parse(to)) - Date.parse(from);
   // The server's clock may be ahead of this one.
   return `${(Math.max(0, tookMs) / 1_000).toFixed(1)} s`;
+}
+
+/** From the last step's end to the build's, so the sealing of its disk is in it; that takes next to nothing. */
+function frozenIn({ status, pushed, steps, finished_at }: Build): [string, string][] {
+  const last = steps
+    .flatMap((step) => step.finished_at ?? [])
+    .toSorted()
+    .at(-1);
+  if (status !== "ready" || pushed || last === undefined) return [];
+  return [["of it to freeze", tookOf({ started_at: last, finished_at })]];
 }
 
 function registerLogs(builds: Command, cli: Cli): void {
