@@ -2,6 +2,8 @@ import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { newId } from "@skerry/contract/ids";
 import type { SandboxList } from "@skerry/contract/sandboxes/sandbox";
+import type { Template } from "@skerry/contract/templates/template";
+import { builtTemplate } from "./support/builds.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -161,4 +163,25 @@ test("tokens are listed by page, newest first, without their secrets", async () 
   );
   expect(second.body.items.map((item) => item.name)).toEqual(["a", "test"]);
   expect(second.body.next_cursor).toBeNull();
+});
+
+test("lists of sandboxes and machines are filtered by a template's id, digest, tag, and name", async () => {
+  const first = await builtTemplate(world, { tag: "1" });
+  const second = await builtTemplate(world, { tag: "2", steps: [{ run: "make two" }] });
+  const [one, two] = [String(first.template_id), String(second.template_id)];
+  const made = [await world.createSandbox({ template: one }), await world.createSandbox({ template: two })];
+  const machine = await world.createMachine({ template: two });
+  const found = async (filter: string) => {
+    const { body } = await world.call<{ items: { id: string }[] }>("GET", `/v1/sandboxes?template=${filter}`);
+    const ids = new Set(body.items.map(({ id }) => id));
+    return made.map(({ id }) => ids.has(id));
+  };
+  expect(await found(one)).toEqual([true, false]);
+  expect(await found("web:2")).toEqual([false, true]);
+  const { body } = await world.call<Template>("GET", "/v1/templates/web:1");
+  expect(await found(`web@${body.digest}`)).toEqual([true, false]);
+  expect(await found("web")).toEqual([true, true]);
+  expect(await found("web:none")).toEqual([false, false]);
+  const machines = await world.call<{ items: { id: string }[] }>("GET", "/v1/machines?template=web");
+  expect(machines.body.items.map(({ id }) => id)).toEqual([machine.id]);
 });

@@ -4,7 +4,12 @@ import { Type } from "typebox";
 import { TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 
 export const vmListFilters = {
-  template: Type.Optional(Type.String({ maxLength: TEMPLATE_REFERENCE_MAX_CHARS })),
+  template: Type.Optional(
+    Type.String({
+      maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
+      description: "What they were made of: a name, with all of its versions, or one version.",
+    }),
+  ),
   host: Type.Optional(Type.String({ maxLength: 100, description: "Id of the host that they are on." })),
   q: Type.Optional(
     Type.String({ maxLength: 100, description: "What their name, or their id, begins with." }),

@@ -28,6 +28,7 @@ import {
   templateById,
   templateByTag,
   templatesOfIds,
+  versionsOfName,
   type NewTemplate,
   type OwnTemplateRow,
 } from "./own-template-store.ts";
@@ -61,6 +62,14 @@ export async function findOwnTemplate(
   const { name, tag } = parseTemplateName(asked);
   if (!namePattern.test(name) || !tagPattern.test(tag)) return undefined;
   return templateByTag(db, orgId, { name, tag });
+}
+
+/** What VMs were made of that lists with this filter have: a version by its id, its tag or its digest, and all versions of a name alone. */
+export async function templatesMeant(db: Queries, orgId: string, asked: string): Promise<readonly string[]> {
+  const isOne = asked.includes(":") || isId("template", asked);
+  if (isOne) return [(await findOwnTemplate(db, orgId, asked))?.id ?? asked];
+  // Of a built-in template they have the name.
+  return [asked, ...(await versionsOfName(db, orgId, asked))];
 }
 
 /** Throws `name_taken` where the name belongs to a built-in template. */

@@ -5,6 +5,7 @@ import { countVms } from "./vm-count-store.ts";
 import type { VmFilter } from "./vm-filter.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { templatesMeant } from "../templates/own-templates.ts";
 import { checkText } from "../values/check-text.ts";
 import { firstIdAt } from "@skerry/contract/ids";
 import { readTime } from "../values/times.ts";
@@ -60,7 +61,7 @@ export async function readVmPage<Row extends { readonly id: string }, Status ext
     created_after,
     ...others
   } = params;
-  const made = template === undefined ? {} : { templates: [template] };
+  const made = template === undefined ? {} : { templates: await templatesMeant(context.db, orgId, template) };
   const filter = { ...others, ...made, ...madeAfter(noun, created_after), orgId };
   const ofStatus = {
     ...(status === undefined ? {} : { status }),

@@ -29,7 +29,7 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
     .addOption(
       new Option("--status <status>", "only those with it, also those that have ended").choices(statuses),
     )
-    .option("--template <name>", "only those made from it")
+    .option("--template <name>", "only those made from it, in any version where it has no tag")
     .option("--host <id>", "only those on this host")
     .option("--search <text>", "only those whose name, or id, begins with it")
     .option("--created-after <time>", "only those made after it: 1h for an hour ago, or a time in ISO 8601")
