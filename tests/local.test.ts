@@ -10,6 +10,8 @@ import { readConfig } from "../packages/host/src/config.ts";
 import { newInstallation, openPlatform, serverPid, skerry, untilReplaced } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 
+const inFull = process.env["SKERRY_TEST_FULL"] === "1" ? test : (): void => undefined;
+
 /** An installation of one test, which is stopped and removed at its end. */
 async function installation(env: Readonly<Record<string, string>> = {}) {
   const made = await newInstallation({ assets: inject("assets"), env });
@@ -112,6 +114,24 @@ test("settings that control refuses end skerry up before anything is started", a
   );
   await expect(lstat(join(bare.state, "run/supervisor.json"))).rejects.toThrow("ENOENT");
 });
+
+// It takes a minute until servers count as not ready.
+inFull(
+  "an up that did not get ready is mended by one with other settings",
+  async () => {
+    await using here = await installation();
+    // Control's user may not listen there.
+    const failure = await skerry({ ...here.env, SKERRY_LISTEN: "127.0.0.1:81" }, "up").catch(
+      (error: unknown) => String(error),
+    );
+    expect(failure).toContain("Cannot listen on 127.0.0.1:81");
+    expect(await skerry(here.env, "up")).toMatch(/^Stop the servers that are not ready/m);
+    const platform = await openPlatform(here.state, here.env);
+    expect(await platform.client.health()).toBeDefined();
+    expect(await supervisorsOf(here.state)).toHaveLength(1);
+  },
+  300_000,
+);
 
 test("no link in the log folder is followed, and nobody but root writes to the folder", async () => {
   await using here = await installation();

@@ -29,6 +29,8 @@ import { ensureSystemUser, type SystemUser } from "./system/system-user.ts";
 import { ensureToken } from "./servers/token.ts";
 
 const READY_DEADLINE_MS = 60_000;
+/** Of servers that run: they may just begin again after a crash. */
+const READY_AGAIN_MS = 15_000;
 export const DOWN_DEADLINE_MS = 60_000;
 const HEALTH_DEADLINE_MS = 2_000;
 const POLL_MS = 50;
@@ -57,11 +59,13 @@ function whoseHost({ joined }: Layout): string {
 /** Everything of this machine runs afterwards, and is of this build. Call it under the commands' lock. */
 export async function startUnlessRunning(layout: Layout, user: SystemUser | undefined): Promise<void> {
   const running = await runningSupervisor(layout);
-  if (running !== undefined && running.build !== (await buildDigest(layout))) {
-    // The VMs run on; the new host adopts them.
-    await step("Stop the servers of an earlier build", () =>
-      stopProcess(running.supervisor, DOWN_DEADLINE_MS),
-    );
+  if (running !== undefined) {
+    const isOld = running.build !== (await buildDigest(layout));
+    // Where they did not get ready the settings may have been mended since, and theirs are those of before. The VMs run on; the new host adopts them.
+    if (isOld || !(await becomesReady(layout, READY_AGAIN_MS)))
+      await step(`Stop the servers ${isOld ? "of an earlier build" : "that are not ready"}`, () =>
+        stopProcess(running.supervisor, DOWN_DEADLINE_MS),
+      );
   }
   if ((await runningSupervisor(layout)) === undefined) {
     // Before anything of ours begins: a host whose supervisor was killed still holds its VMs.
@@ -69,8 +73,6 @@ export async function startUnlessRunning(layout: Layout, user: SystemUser | unde
     if (layout.joined === undefined) await refuseTakenPort(layout);
     await prepareHost(layout, user);
     await step(`Start ${programsOf(layout)}`, () => start(layout));
-  } else {
-    await waitUntilReady(layout);
   }
 }
 
@@ -120,19 +122,25 @@ async function start(layout: Layout): Promise<void> {
     stdio: ["ignore", log.fd, log.fd],
   });
   child.unref();
-  await waitUntilReady(layout, () => child.exitCode !== null || child.signalCode !== null);
-}
-
-/** Waits until a sandbox could be made, but not for a supervisor that has ended. */
-async function waitUntilReady(layout: Layout, hasEnded = (): boolean => false): Promise<void> {
-  for (const end = Date.now() + READY_DEADLINE_MS; Date.now() < end; await sleep(POLL_MS)) {
-    if (await isReady(layout)) return;
-    if (hasEnded()) break;
-  }
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  if (await becomesReady(layout, READY_DEADLINE_MS, hasEnded)) return;
   throw new CliError("not_ready", "Skerry did not get ready.", {
     remediation: `Its logs in ${layout.logs} say why. They end with:`,
     lines: await lastLines(layout, ["supervisor", "host", "control", "postgres"]),
   });
+}
+
+/** Whether a sandbox could be made before the time is over. Does not wait for a supervisor that has ended. */
+async function becomesReady(
+  layout: Layout,
+  withinMs: number,
+  hasEnded = (): boolean => false,
+): Promise<boolean> {
+  for (const end = Date.now() + withinMs; Date.now() < end; await sleep(POLL_MS)) {
+    if (await isReady(layout)) return true;
+    if (hasEnded()) break;
+  }
+  return false;
 }
 
 /** Our control answers (it listens once it has heard from the host), and so would the host. */
