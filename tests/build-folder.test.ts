@@ -65,7 +65,7 @@ test.each(built)(
     const called = `app-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
     await write(called, files);
     const { code, stdout, stderr } = await build(called, "--name", called, "--tag", "1");
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/^tpl_[0-9a-z]{26}\n$/);
     // The client reads a folder as the command line does, so that it is the same build.
     const again = { name: called, tag: "2" };
