@@ -42,10 +42,12 @@ export function authFile(logins: readonly Login[]): string {
 
 export function mirrorsFile(all: readonly RegistryMirror[]): string {
   // One entry for each: their tools refuse a second one of the same registry that differs.
-  return [...Map.groupBy(all, ({ registry }) => registry)].map(registryEntry).join("\n");
+  const registries = [...new Set(all.map(({ registry }) => registry))];
+  return registries.map((one) => registryEntry(one, all)).join("\n");
 }
 
-function registryEntry([registry, mirrors]: readonly [string, readonly RegistryMirror[]]): string {
+function registryEntry(registry: string, all: readonly RegistryMirror[]): string {
+  const mirrors = all.filter((one) => one.registry === registry);
   const own = `[[registry]]\nprefix = ${JSON.stringify(registry)}\nlocation = ${JSON.stringify(registry)}\n`;
   const itself = mirrors.find(({ mirror }) => mirror === registry);
   const others = mirrors.filter((mirror) => mirror !== itself);
