@@ -61,7 +61,7 @@ export async function startUnlessRunning(layout: Layout, user: SystemUser | unde
   const running = await runningSupervisor(layout);
   if (running !== undefined) {
     const isOld = running.build !== (await buildDigest(layout));
-    // Where they did not get ready the settings may have been mended since, and theirs are those of before. The VMs run on; the new host adopts them.
+    // Servers that did not get ready have the settings of the earlier `up`, which may have been mended since. The VMs run on; the new host adopts them.
     if (isOld || !(await becomesReady(layout, READY_AGAIN_MS)))
       await step(`Stop the servers ${isOld ? "of an earlier build" : "that are not ready"}`, () =>
         stopProcess(running.supervisor, DOWN_DEADLINE_MS),

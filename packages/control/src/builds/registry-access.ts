@@ -60,7 +60,7 @@ export async function takeRegistryAccess({ client, vm }: Access, stop: AbortSign
   });
 }
 
-/** What is pushed goes to the registry itself, which may have no TLS. */
+/** A push goes to the registry itself. Of the settings it needs only the one that says whether that registry has TLS. */
 function mirrorsFor({ registries }: Context, { kind }: Access["step"]): Context["registries"]["mirrors"] {
   const { mirrors } = registries;
   return kind === "push" ? mirrors.filter(({ registry, mirror }) => registry === mirror) : mirrors;

@@ -227,7 +227,7 @@ async function seal(context: Context, { row, client, stop }: Running): Promise<B
   return next;
 }
 
-/** Also where what starts takes longer than all steps, the log says what is waited for. */
+/** A freeze can take longer than all steps, so the log says what the build waits for. */
 async function tellOfFreeze(context: Context, { id, config, request }: BuildRow): Promise<void> {
   const first = config.start === undefined ? "" : "start it, wait until it is ready, and ";
   const text = `--- ${first}freeze it for ${sizesOf(request).join(", ")}`;

@@ -64,7 +64,7 @@ export async function findOwnTemplate(
   return templateByTag(db, orgId, { name, tag });
 }
 
-/** What VMs were made of that lists with this filter have: a version by its id, its tag or its digest, and all versions of a name alone. */
+/** What a list that is filtered by `asked` compares the templates of its VMs with: one version, or all versions of a name without a tag. */
 export async function templatesMeant(db: Queries, orgId: string, asked: string): Promise<readonly string[]> {
   const isOne = asked.includes(":") || isId("template", asked);
   if (isOne) return [(await findOwnTemplate(db, orgId, asked))?.id ?? asked];

@@ -41,7 +41,7 @@ export function authFile(logins: readonly Login[]): string {
 }
 
 export function mirrorsFile(all: readonly RegistryMirror[]): string {
-  // One entry for each: their tools refuse a second one of the same registry that differs.
+  // Containers' tools refuse two entries of one registry that differ, so each registry has one.
   const registries = [...new Set(all.map(({ registry }) => registry))];
   return registries.map((one) => registryEntry(one, all)).join("\n");
 }
