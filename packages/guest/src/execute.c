@@ -12,7 +12,7 @@
 static char *defaults[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
                            NULL};
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
-enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1, OF_USER = 3 };
+enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1, OF_USER = 4 };
 
 // The sandbox's own variables: copies in one block, replaced as a whole.
 static char *configured[ENV_MAX_ENTRIES + 1], *configured_text;

@@ -41,7 +41,8 @@ static void become(uid_t uid, gid_t gid, const char *name, struct outcome *outco
 
 char *const *user_enter(const struct request *request, struct outcome *outcome) {
   static char home[PATH_MAX + 8] = "HOME=/root", user[USER_BYTES + 8] = "USER=root", login[USER_BYTES + 11] = "LOGNAME=root";
-  static char *const env[] = {home, user, login, NULL};
+  static char shell[PATH_MAX + 8];
+  static char *env[] = {home, user, login, NULL, NULL};
   const char *workdir = request->workdir;
   if (!workdir && !request->user && *configured_workdir) workdir = configured_workdir;
   const char *asked = request->user ? request->user : configured_user;
@@ -61,6 +62,9 @@ char *const *user_enter(const struct request *request, struct outcome *outcome) 
     gid = entry->pw_gid;
     snprintf(home, sizeof home, "HOME=%s", *entry->pw_dir ? entry->pw_dir : "/");
     snprintf(user, sizeof user, "USER=%s", entry->pw_name);
+    // As login programs set it. A shell that has it need not look its user up once more.
+    snprintf(shell, sizeof shell, "SHELL=%s", entry->pw_shell);
+    if (*entry->pw_shell) env[3] = shell;
   } else {
     strcpy(home, "HOME=/");
     snprintf(user, sizeof user, "USER=%s", name);

@@ -17,14 +17,14 @@ test("a program is run without a shell, with its words as they are, as the user 
   await run.start("shown", { program, env });
   expect(await run.list()).toMatchObject([{ command: "shown" }]);
   expect(outputOf(await run.follow().ended).stdout.toString()).toBe("a b|$HOME||`id`|'|");
-  const who = ["/bin/sh", "-c", "id -u; id -g; id -G; pwd; echo $HOME $USER $LOGNAME"];
+  const who = ["/bin/sh", "-c", "id -u; id -g; id -G; pwd; echo $HOME $USER $LOGNAME $SHELL"];
   await run.start("", { program: who, user: "nobody", execution: "nobody" });
   expect(outputOf(await run.follow(0, { execution: "nobody" }).ended).stdout.toString()).toBe(
-    "65534\n65534\n65534\n/\n/nonexistent nobody nobody\n",
+    "65534\n65534\n65534\n/\n/nonexistent nobody nobody /usr/sbin/nologin\n",
   );
   await run.start("", { program: who, user: "0", execution: "root" });
   expect(outputOf(await run.follow(0, { execution: "root" }).ended).stdout.toString()).toContain(
-    "/root root root\n",
+    "/root root root /bin/bash\n",
   );
 });
 

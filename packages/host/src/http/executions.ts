@@ -93,7 +93,7 @@ function registerOutput(server: HostServer, { engine }: Host): void {
         ...command,
         ...(workdir === null ? {} : { workdir }),
       });
-      if (!follow) return started;
+      if (!follow) return await started;
       // At once: the agent takes one after the other.
       const opened = ExecutionReader.open(channel, { execution, after: 0, hold: true });
       opened.catch(() => undefined); // where it could not be started, that is the reason
