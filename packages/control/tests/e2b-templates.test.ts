@@ -239,20 +239,23 @@ test("what is wrong with a template is told as the end of its build, with its in
   expect(rows).toEqual([{ kept: false }]);
 });
 
-test("a command that has failed is told as it was asked for", async () => {
+test.each([
+  ["The step exited with 7.", "The step exited with 7."],
+  ["The template has no user root123.", "command failed: unauthenticated: invalid username: 'root123'"],
+])("a command that has failed is told as it was asked for: %s", async (why, told) => {
   const template = Template().fromBaseImage().runCmd("make it");
   const info = await whileBuilding(Template.build(template, "broken", options()));
   const id = idOfUuid("build", info.buildId);
   const { body } = await world.call<Build>("GET", `/v1/builds/${id}`);
   const step = body.steps.findIndex(({ name }) => name.includes("make it"));
-  const message = `"${body.steps[step]?.name ?? ""}": The step exited with 7.`;
+  const message = `"${body.steps[step]?.name ?? ""}": ${why}`;
   const error = { code: "build_step_failed", message, step, exit_code: 7, last_lines: ["no rule"] };
   await sql`update builds set status = 'failed', error = ${JSON.stringify(error)} where id = ${id}`.execute(
     world.db,
   );
   const { reason } = await Template.getBuildStatus(info, options());
   expect(reason).toMatchObject({
-    message: "failed to run command 'make it': The step exited with 7.\nno rule",
+    message: `failed to run command 'make it': ${told}\nno rule`,
     step: "1",
   });
 });

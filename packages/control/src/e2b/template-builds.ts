@@ -136,9 +136,17 @@ function reasonOf({ error, steps }: Build, asked: AskedBuild): NonNullable<Progr
   // The command as it was asked for, and not as the step has it, which is run in a login shell.
   const said =
     command !== undefined && message.startsWith(begin)
-      ? `failed to run command '${command}': ${message.slice(begin.length)}`
+      ? `failed to run command '${command}': ${inTheirWords(message.slice(begin.length))}`
       : message;
   return { message: [said, ...lines.slice(-5)].join("\n"), ...placeOf(step, template) };
+}
+
+/** Clients tell by these words that a user is not there. */
+function inTheirWords(message: string): string {
+  return message.replace(
+    /^The template has no user (\S+)\.$/,
+    "command failed: unauthenticated: invalid username: '$1'",
+  );
 }
 
 /** Of an instruction that runs one. */
