@@ -118,11 +118,7 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
 }
 
 async function prepareTemplates(host: Host): Promise<void> {
-  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, async () => {
-    await host.library.buildImages();
-    const [failure] = host.library.imageFailures();
-    if (failure !== undefined) throw new Error(failure.reason);
-  });
+  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, () => host.library.needImages());
   const size = findSize(DEFAULT_SIZE);
   const [template] = host.library.list();
   if (size === undefined || template === undefined) throw new Error("there is no template to prepare");

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SendLayers } from "@skerry/contract/host-api/templates";
 import { newId } from "@skerry/contract/ids";
+import { DEFAULT_SIZE } from "@skerry/contract/sizes";
+import { FreezeError } from "../src/templates/frozen.ts";
 import { HostTemplates, type HostTemplatesOptions } from "../src/move/host-templates.ts";
 import { emptyLayer } from "../src/vm/disk/layer-stream.ts";
 import { Layers } from "../src/vm/disk/layers.ts";
@@ -52,4 +54,25 @@ test("what is on its way ends when the caller leaves, and nothing more is begun"
   await expect(host.send(order, left.signal)).rejects.toThrow("aborted");
   await expect(host.send(order, left.signal)).rejects.toThrow("aborted");
   expect(sent).toEqual(order.layers.slice(0, 1));
+});
+
+test("a template whose guest does not boot is told with the end of its console, and logged", async () => {
+  const logged: unknown[] = [];
+  const host = new HostTemplates({
+    ...({
+      own: { find: () => ({}) },
+      library: {
+        frozen: async () => {
+          throw new FreezeError("boot", { console: "VFS: no root", log: "" }, new Error("closed"));
+        },
+      },
+      log: { warn: (...words: unknown[]) => void logged.push(words) },
+    } as unknown as HostTemplatesOptions),
+  });
+  await expect(host.freeze(newId("template"), DEFAULT_SIZE)).rejects.toMatchObject({
+    code: "guest_failed",
+    message: expect.stringContaining("did not get as far as the agent"),
+    context: { log: "VFS: no root" },
+  });
+  expect(logged).toHaveLength(1);
 });

@@ -9,10 +9,11 @@ import {
   type TemplatePut,
 } from "@skerry/contract/host-api/templates";
 import { findSize } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
 import type { Layers } from "../vm/disk/layers.ts";
 import type { Peers } from "./peers.ts";
 import { findLayers } from "../vm/build/build-on.ts";
-import { FreezeError } from "../templates/frozen.ts";
+import { FreezeError, type FreezeStep } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { OwnTemplates } from "../templates/own-templates.ts";
 
@@ -23,6 +24,7 @@ export interface HostTemplatesOptions {
   readonly peers: Pick<Peers, "sendLayer">;
   /** What the disks of all VMs stand on. */
   readonly allBackingFiles: () => Promise<ReadonlySet<string> | undefined>;
+  readonly log: Logger;
 }
 
 export class HostTemplates {
@@ -43,7 +45,7 @@ export class HostTemplates {
   /** Throws `template_not_found`, `layer_missing`, `unknown_template` where it is deleted meanwhile, and `guest_failed` where its guest does not boot
    *  or its start command fails. */
   async freeze(id: string, sizeName: string): Promise<void> {
-    const { own, library } = this.#options;
+    const { own, library, log } = this.#options;
     const size = findSize(sizeName);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${sizeName}".`);
     if (own.find(id) === undefined) {
@@ -51,7 +53,10 @@ export class HostTemplates {
         throw new SkerryError("layer_missing", "Layers of the template are not on this host yet.");
       throw new SkerryError("template_not_found", "There is no such template on this host.");
     }
-    await library.frozen(id, size).catch(notFrozen);
+    await library.frozen(id, size).catch((error: unknown) => {
+      log.warn({ err: error, template: id, size: sizeName }, "a template could not be frozen");
+      throw notFrozen(error);
+    });
   }
 
   /** Succeeds also where it is not there, or is being frozen. What VMs stand on stays until they are gone. */
@@ -83,13 +88,25 @@ export class HostTemplates {
   }
 }
 
+const howFar: Readonly<Record<FreezeStep, string>> = {
+  boot: "its kernel did not get as far as the agent in time",
+  hello: "its agent did not answer",
+  "warm-up": "its first commands did not end",
+  start: "it did not begin its start command",
+  freeze: "its memory and disk could not be written",
+};
+
 /** A guest that was built by a user, so its failure is not the host's. */
-function notFrozen(error: unknown): never {
-  if (!(error instanceof FreezeError)) throw error;
-  if (error.cause instanceof SkerryError) throw error.cause;
-  throw new SkerryError("guest_failed", "No VM could be started from the template's image.", {
-    remediation: "It needs an ext4 file system on the whole target, unmounted when it was sealed.",
-    context: { console: error.console.slice(-300) },
-    cause: error,
-  });
+function notFrozen(error: unknown): unknown {
+  if (!(error instanceof FreezeError)) return error;
+  if (error.cause instanceof SkerryError) return error.cause;
+  return new SkerryError(
+    "guest_failed",
+    `No VM could be started from the template's image: ${howFar[error.step]}.`,
+    {
+      remediation: "It needs an ext4 file system on the whole target, unmounted when it was sealed.",
+      context: { log: error.console },
+      cause: error,
+    },
+  );
 }

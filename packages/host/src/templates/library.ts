@@ -208,6 +208,13 @@ export class TemplateLibrary {
       if (entry.image.status === "building") await this.#buildImage(entry);
   }
 
+  /** The same, for a program that can go on with no other: throws what the first that could not be built says. */
+  async needImages(): Promise<void> {
+    await this.buildImages();
+    const [failure] = this.imageFailures();
+    if (failure !== undefined) throw new Error(failure.reason);
+  }
+
   async #buildImage(entry: Entry): Promise<void> {
     const { log, debianMirror: mirror, certificates } = this.#options;
     entry.image = { status: "building" };
