@@ -159,7 +159,7 @@ static bool serve_follow(struct stream *stream) {
   const struct execution *execution = stream->execution;
   if (execution->error[0]) return channel_send_json(FRAME_RESET, stream->id, execution->error);
   if (!stream->head_sent) {
-    // With the answer to its start, where it is just being started: the host waits for both.
+    // The host waits for the answer to the start too, so the head waits for it: both then go in one message.
     if (execution->exec_fd >= 0 || !channel_has_data_room()) return false;
     stream->head_sent = channel_send_json(FRAME_HEAD, stream->id, view(execution, stream->position));
     if (!stream->head_sent) return false;

@@ -62,7 +62,7 @@ char *const *user_enter(const struct request *request, struct outcome *outcome) 
     gid = entry->pw_gid;
     snprintf(home, sizeof home, "HOME=%s", *entry->pw_dir ? entry->pw_dir : "/");
     snprintf(user, sizeof user, "USER=%s", entry->pw_name);
-    // As login programs set it. A shell that has it need not look its user up once more.
+    // Login programs set it. Without it bash looks its user up in /etc/passwd.
     snprintf(shell, sizeof shell, "SHELL=%s", entry->pw_shell);
     if (*entry->pw_shell) env[3] = shell;
   } else {

@@ -118,7 +118,9 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
 }
 
 async function prepareTemplates(host: Host): Promise<void> {
-  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, () => host.library.needImages());
+  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, () =>
+    host.library.requireImages(),
+  );
   const size = findSize(DEFAULT_SIZE);
   const [template] = host.library.list();
   if (size === undefined || template === undefined) throw new Error("there is no template to prepare");

@@ -10,8 +10,8 @@ const SERVICE = "builder";
 
 const LINES_MAX = 20;
 
-/** What the host tells of a start command that failed; of other faults it tells nothing of this. */
-function saidByStart({
+/** What the host tells of a start command that failed, and the end of the console of a guest that did not boot. Other faults have neither. */
+function saidByGuest({
   context = {},
 }: SkerryError): Pick<NonNullable<Build["error"]>, "exit_code" | "last_lines"> {
   const { exit_code: code, log } = context;
@@ -46,7 +46,7 @@ export async function failBuild(
     message: textOf(known.message),
     step: failed?.step ?? null,
     ...(failed === undefined
-      ? saidByStart(known)
+      ? saidByGuest(known)
       : { exit_code: failed.exitCode, last_lines: [...failed.last] }),
   };
   return context.db.transaction().execute(async (transaction) => {

@@ -46,7 +46,7 @@ export async function examine(
       "kernel of guests": guestKernel,
       "limits of VMs": limits,
     });
-    await step("Root disks", () => host.library.needImages());
+    await step("Root disks", () => host.library.requireImages());
     const [template] = host.library.list();
     if (template === undefined) throw new Error("there is no template");
     const size = defaultSize();

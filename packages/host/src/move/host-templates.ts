@@ -54,8 +54,11 @@ export class HostTemplates {
       throw new SkerryError("template_not_found", "There is no such template on this host.");
     }
     await library.frozen(id, size).catch((error: unknown) => {
+      if (!(error instanceof FreezeError)) throw error;
+      // The guest has said what is wrong: its user is told the same.
+      if (error.cause instanceof SkerryError) throw error.cause;
       log.warn({ err: error, template: id, size: sizeName }, "a template could not be frozen");
-      throw notFrozen(error);
+      throw guestFailed(error);
     });
   }
 
@@ -89,17 +92,15 @@ export class HostTemplates {
 }
 
 const howFar: Readonly<Record<FreezeStep, string>> = {
-  boot: "its kernel did not get as far as the agent in time",
+  boot: "its kernel did not get as far as the agent",
   hello: "its agent did not answer",
-  "warm-up": "its first commands did not end",
-  start: "it did not begin its start command",
+  "warm-up": "its first commands failed",
+  start: "its agent was lost before the start command was ready",
   freeze: "its memory and disk could not be written",
 };
 
-/** A guest that was built by a user, so its failure is not the host's. */
-function notFrozen(error: unknown): unknown {
-  if (!(error instanceof FreezeError)) return error;
-  if (error.cause instanceof SkerryError) return error.cause;
+/** The guest was built by a user, so its failure is not the host's. */
+function guestFailed(error: FreezeError): SkerryError {
   return new SkerryError(
     "guest_failed",
     `No VM could be started from the template's image: ${howFar[error.step]}.`,

@@ -208,8 +208,8 @@ export class TemplateLibrary {
       if (entry.image.status === "building") await this.#buildImage(entry);
   }
 
-  /** The same, for a program that can go on with no other: throws what the first that could not be built says. */
-  async needImages(): Promise<void> {
+  /** Like `buildImages`, but throws the reason of the first image that could not be built. */
+  async requireImages(): Promise<void> {
     await this.buildImages();
     const [failure] = this.imageFailures();
     if (failure !== undefined) throw new Error(failure.reason);
