@@ -22,6 +22,7 @@ export const idKinds = {
   /** In the life of a VM. */
   event: "evt",
   join: "jtk",
+  signingKey: "sgk",
 } as const;
 
 export type IdKind = keyof typeof idKinds;

@@ -8,6 +8,7 @@ import type { AccessWatch } from "./auth/access-watch.ts";
 import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
 import type { Sealing } from "./sealing/sealing.ts";
+import type { SigningKeys } from "./signing/signing-keys.ts";
 import type { Bucket } from "./object-store/bucket.ts";
 import type { HostCapacity } from "./capacity/host-capacity.ts";
 import type { OpenStreams } from "./vms/open-streams.ts";
@@ -33,6 +34,8 @@ export interface Context {
   readonly authority: CertificateAuthority;
   /** Of what the database must not tell to those who read it. */
   readonly sealing: Sealing;
+  /** Of signed URLs, and of what E2B's clients get. */
+  readonly signing: SigningKeys;
   /** Undefined: none is set. */
   readonly objectStore: Bucket | undefined;
   readonly registries: RegistrySettings;

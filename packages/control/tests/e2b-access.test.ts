@@ -208,6 +208,7 @@ async function offServer() {
 /** Declares paths, and what a request needs before anything answers it. */
 const atStart = [
   "access-store.ts",
+  "access-tokens.ts",
   "credentials.ts",
   "e2b-errors.ts",
   "e2b-operations.ts",

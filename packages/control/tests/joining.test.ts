@@ -1,6 +1,7 @@
 // Machines become hosts by a token, and control knows them by their certificates.
 
 import { createHash, generateKeyPairSync, X509Certificate } from "node:crypto";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { confirmationProof, joinProof } from "@skerry/contract/joining/join-request";
@@ -44,13 +45,35 @@ test("all replicas share one authority, and a token carries its fingerprint", as
   expect(fingerprintOf((await world.context.authority.current()).certificate)).toBe(token.fingerprint);
 });
 
-test("a token is stored as a digest, and the secret is in no request", async () => {
+test("a token's digest is sealed, one that is in the clear is none, and the secret is in no request", async () => {
   const token = await newJoinToken(world);
   const host = await JoiningHost.open(world);
   expect(JSON.stringify(host.request(token))).not.toContain(token.secret);
-  const { rows } = await sql<{ secret_sha256: Buffer }>`
-    select secret_sha256 from join_tokens where id = ${token.id}`.execute(world.db);
-  expect(rows[0]?.secret_sha256).toEqual(createHash("sha256").update(token.secret).digest());
+  const digest = createHash("sha256").update(token.secret).digest();
+  const { rows } = await sql<{ row: string }>`
+    select row_to_json(j)::text as row from join_tokens j where id = ${token.id}`.execute(world.db);
+  expect(rows[0]?.row).toContain(token.id);
+  for (const form of [digest.toString("hex"), digest.toString("base64"), token.secret])
+    expect(rows[0]?.row).not.toContain(form);
+  // As the version before stores it.
+  await sql`update join_tokens set secret_sha256 = ${digest}, sealed_digest = null where id = ${token.id}`.execute(
+    world.db,
+  );
+  const answer = await host.ask(token);
+  expect([answer.status, answer.body.code]).toEqual([401, "unauthorized"]);
+});
+
+test("without the root key no token is made, and none is taken", async () => {
+  const token = await newJoinToken(world);
+  const host = await JoiningHost.open(world);
+  const keys = readFileSync(world.rootKeyFile);
+  rmSync(world.rootKeyFile);
+  const made = await world.call("POST", "/v1/hosts/join-tokens", { body: {} });
+  expect([made.status, made.body["code"]]).toEqual([503, "secrets_unavailable"]);
+  const answer = await host.ask(token);
+  expect([answer.status, answer.body.code]).toEqual([503, "secrets_unavailable"]);
+  writeFileSync(world.rootKeyFile, keys, { mode: 0o400 });
+  expect((await host.ask(token)).status).toBe(200);
 });
 
 test("a token is for one machine: the same one may ask again, another one is refused", async () => {

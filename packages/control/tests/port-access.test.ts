@@ -1,6 +1,5 @@
 // Who may send requests to a port.
 
-import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { errorOf, GuestPorts } from "./support/guest-port.ts";
 import { useWorld } from "./support/world.ts";
@@ -159,12 +158,6 @@ test("another organization's sandbox gets no signed URL", async () => {
   const token = await world.strangerToken();
   const answer = await world.call("POST", `/v1/sandboxes/${guest.id}/urls`, { body: { port: 1 }, token });
   expect([answer.status, answer.body["code"]]).toEqual([404, "sandbox_not_found"]);
-});
-
-test("all replicas sign with one key, which is made once", async () => {
-  await Promise.all([signedUrl(1), signedUrl(2), signedUrl(3)]);
-  const { rows } = await sql<{ length: number }>`select length(key) from url_signing_keys`.execute(world.db);
-  expect(rows).toEqual([{ length: 32 }]);
 });
 
 test("whose port stops being public, or whose URL expires, loses what is open", async () => {

@@ -18,6 +18,7 @@ const floors: Floors = [
   ["values", "metrics", "db/migrations", "db/tables", "host-client", "e2b/wire"],
   ["db"],
   ["http", "sealing"],
+  ["signing"],
   // Types alone: what every room is given, and on whose behalf a request runs.
   ["context.ts", "caller.ts"],
   ["background"],

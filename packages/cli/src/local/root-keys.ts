@@ -1,4 +1,4 @@
-// `skerry key`: the keys above all that control seals.
+// `skerry key`: the keys above all that control seals, and those that it signs with.
 
 import { rename } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -22,6 +22,13 @@ interface Report {
   readonly damaged: readonly string[];
   /** Of the key of the cluster's authority, which hosts obey. */
   readonly authority: "sealed" | "plain" | "none";
+  /** Of signed URLs and of E2B's clients; the newest one first. */
+  readonly signing: readonly {
+    readonly id: string;
+    readonly created_at: string;
+    readonly signs: boolean;
+    readonly opens: boolean;
+  }[];
 }
 
 export function checkKeys(layout: Layout): Promise<Report> {
@@ -30,7 +37,10 @@ export function checkKeys(layout: Layout): Promise<Report> {
 }
 
 /** Prints it, and says whether all secrets open. */
-export async function showKeys(output: Output, { keys, damaged, authority }: Report): Promise<boolean> {
+export async function showKeys(
+  output: Output,
+  { keys, damaged, authority, signing }: Report,
+): Promise<boolean> {
   await output.table(
     ["KEY", "IN THE FILE", "SEALS", "OPENS"],
     keys.map(({ id, in_file, seals, data_keys }) => [
@@ -47,7 +57,18 @@ export async function showKeys(output: Output, { keys, damaged, authority }: Rep
     await output.note(
       "The key of the cluster's authority is not sealed: where every control plane has been upgraded, `skerry key rotate` seals it.",
     );
-  return missing.length + damaged.length === 0;
+  if (signing.length > 0)
+    await output.table(
+      ["SIGNING KEY", "MADE", "SIGNS", "OPENS"],
+      signing.map(({ id, created_at, signs, opens }) => [
+        ...[id, created_at, signs ? "yes" : ""],
+        opens ? "yes" : "no",
+      ]),
+    );
+  const closed = signing.filter(({ opens }) => !opens);
+  for (const { id } of closed)
+    await output.note(`The signing key ${id} does not open: signed URLs and E2B's clients are refused.`);
+  return missing.length + damaged.length + closed.length === 0;
 }
 
 /** A new key seals from now on, all is sealed under it, and the one before stays in the file. */
@@ -76,6 +97,26 @@ export async function retireKeys(layout: Layout): Promise<readonly string[]> {
   const kept = before.filter(({ id }) => needed.length === 0 || needed.includes(id));
   if (kept.length < before.length) await writeKeys(layout, kept);
   return before.filter((one) => !kept.includes(one)).map(({ id }) => id);
+}
+
+/** As control prints it. */
+interface SigningRotation {
+  readonly id: string;
+  readonly signs_in_s: number;
+  readonly accepted: readonly string[];
+  readonly retired: readonly string[];
+}
+
+/** A new key signs URLs and what E2B's clients get. What the one before has signed is valid until that is retired. */
+export function rotateSigningKey(layout: Layout): Promise<SigningRotation> {
+  requireRoot("key rotate --signing");
+  return key(layout, "rotate-signing") as Promise<SigningRotation>;
+}
+
+/** What keys before the newest one have signed ends. */
+export async function retireSigningKeys(layout: Layout): Promise<readonly string[]> {
+  requireRoot("key retire --signing");
+  return ((await key(layout, "retire-signing")) as { readonly retired: readonly string[] }).retired;
 }
 
 function key(layout: Layout, ...args: readonly string[]): Promise<unknown> {

@@ -1,5 +1,5 @@
 // skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
-// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
+// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
 // `known-migrations`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
@@ -29,6 +29,7 @@ import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { checkRootKeys, neededRootKeys, retireRootKeys, sealUnder } from "../sealing/root-key-commands.ts";
 import { authorityKeyState, insistOnSealedAuthority } from "../joining/authority-key.ts";
 import { Sealing } from "../sealing/sealing.ts";
+import { checkSigningKeys, retireSigningKeys, rotateSigningKey } from "../signing/signing-key-commands.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
 import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-generation.ts";
@@ -109,14 +110,22 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
 async function keyCommand(db: Database, [verb, id = ""]: readonly string[]): Promise<unknown> {
   const sealing = new Sealing(readRootKeyFile());
   if (verb === "check")
-    return { ...(await checkRootKeys(db, sealing)), authority: await authorityKeyState(db) };
+    return {
+      ...(await checkRootKeys(db, sealing)),
+      authority: await authorityKeyState(db),
+      signing: await checkSigningKeys(db, sealing),
+    };
   if (verb === "seal-under") {
     const sealed = await sealUnder(db, sealing, id);
     await insistOnSealedAuthority(db, sealing);
     return sealed;
   }
   if (verb === "retire") return retireRootKeys(db);
-  throw new Error("There is key check, key seal-under ID, and key retire.");
+  if (verb === "rotate-signing") return rotateSigningKey(db, sealing);
+  if (verb === "retire-signing") return retireSigningKeys(db);
+  throw new Error(
+    "There is key check, key seal-under ID, key retire, key rotate-signing, and key retire-signing.",
+  );
 }
 
 /** For backups, and for going back a version. */

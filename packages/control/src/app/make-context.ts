@@ -21,6 +21,7 @@ import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { OpenStreams } from "../vms/open-streams.ts";
 import { Sealing } from "../sealing/sealing.ts";
+import { SigningKeys } from "../signing/signing-keys.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
 
 type Parts = Omit<Context, "db" | "log">;
@@ -64,6 +65,7 @@ export function makeContext(
     watch: new AccessWatch(tokenCache),
     registries: { mirrors: [], caFile: undefined },
     sealing,
+    signing: new SigningKeys(db, sealing),
     objectStore: undefined,
     wake: () => undefined,
     buildDomains: [],

@@ -54,7 +54,7 @@ export async function serve(
     const reason = cause instanceof Error ? `${message} (${cause.message})` : message;
     log.warn(
       { reason, remediation },
-      "secrets are refused, hosts on other machines are not reached, and the rest is served",
+      "secrets, signed URLs and calls of E2B's clients into sandboxes are refused, hosts on other machines are not reached, and the rest is served",
     );
   } else if ((await sealAuthorityKeys(context.db, context.sealing)) > 0) {
     log.info("sealed the key of the cluster's authority under the root key");

@@ -1,8 +1,10 @@
-// For which sandboxes, and by which tokens of ours, access tokens were given away: what a URL of a file may have been signed with.
+// For which sandboxes, and by which tokens of ours, access tokens were given away, and the digests of those: what opens a sandbox, and what a URL
+// of a file may have been signed with.
 
 import { sql } from "kysely";
 import { sandboxStatusesAlive } from "@skerry/contract/sandboxes/sandbox-status";
-import type { Queries } from "../db/database.ts";
+import { BatchLoader } from "../db/batch-loader.ts";
+import type { Database, Queries } from "../db/database.ts";
 
 export interface GivenAccess {
   readonly sandbox_id: string;
@@ -10,14 +12,39 @@ export interface GivenAccess {
   readonly secret_sha256: string;
 }
 
+/** `digest`: of the access token. Two are kept, because two keys are accepted. */
 export async function noteAccess(
   db: Queries,
   { sandbox_id, org_id, secret_sha256 }: GivenAccess,
+  digest: Buffer,
 ): Promise<void> {
   await sql`
-    insert into e2b_accesses (sandbox_id, org_id, secret_sha256) values (${sandbox_id}, ${org_id}, ${secret_sha256})
-    on conflict (sandbox_id, secret_sha256) do update set noted_at = now()`.execute(db);
+    insert into e2b_accesses as known (sandbox_id, org_id, secret_sha256, tokens_sha256)
+    values (${sandbox_id}, ${org_id}, ${secret_sha256}, array[${digest}::bytea])
+    on conflict (sandbox_id, secret_sha256) do update set noted_at = now(),
+      tokens_sha256 = (excluded.tokens_sha256 || array_remove(known.tokens_sha256, ${digest}::bytea))[1:2]`.execute(
+    db,
+  );
 }
+
+interface GivenToken {
+  readonly sandboxId: string;
+  /** Of the access token. */
+  readonly digest: Buffer;
+}
+
+/** Whether this access token was given away for this sandbox. */
+export async function wasGiven(db: Database, { sandboxId, digest }: GivenToken): Promise<boolean> {
+  return (await given.find(db, `${sandboxId} ${digest.toString("hex")}`)) !== undefined;
+}
+
+const given = new BatchLoader<true>(async (db, keys) => {
+  const asked = keys.map((key) => key.split(" "));
+  const { rows } = await sql<{ key: string }>`
+    select sandbox_id || ' ' || encode(digest, 'hex') as key from e2b_accesses, unnest(tokens_sha256) digest
+    where sandbox_id = any(${asked.map(([id = ""]) => id)}::text[])`.execute(db);
+  return rows.map(({ key }) => [key, true] as const);
+});
 
 interface Asked {
   /** By the database's clock. */
@@ -26,13 +53,18 @@ interface Asked {
   readonly inAll: number;
 }
 
+interface NotedAccess extends GivenAccess {
+  readonly tokens_sha256: readonly Buffer[];
+  readonly noted_at: Date;
+}
+
 /** Those since then, oldest first: the newest of each organization, and of all. Those of sandboxes that have ended are left out. */
 export async function accessesSince(
   db: Queries,
   { since, perOrganization, inAll }: Asked,
-): Promise<(GivenAccess & { readonly noted_at: Date })[]> {
-  const { rows } = await sql<GivenAccess & { readonly noted_at: Date }>`
-    select sandbox_id, org_id, secret_sha256, noted_at from (
+): Promise<NotedAccess[]> {
+  const { rows } = await sql<NotedAccess>`
+    select sandbox_id, org_id, secret_sha256, tokens_sha256, noted_at from (
       select a.*, row_number() over (partition by a.org_id order by noted_at desc) as place
       from e2b_accesses a join sandboxes s on s.id = a.sandbox_id
       where noted_at > ${since} and s.status in (${sql.join([...sandboxStatusesAlive])})

@@ -2,21 +2,20 @@
 //
 //   X-API-Key        to the API: the token as it is (`sk_…`), or as `e2b_` and the hexadecimal digits of its characters. The clients let only the
 //                    latter through, unless E2B_VALIDATE_API_KEY=false.
-//   X-Access-Token   into a sandbox: what `accessTokenFor` has made for one sandbox, one organization and one token. It ends with each of them, and
-//                    everything that it does is done by that token: its scopes, its limits, its name in the audit log.
+//   X-Access-Token   into a sandbox: what `accessTokenFor` has given away for one sandbox, one organization and one token. It ends with each of them,
+//                    and everything that it does is done by that token: its scopes, its limits, its name in the audit log.
 //   signature        of a URL of a file, which its client made of such an access token.
 
-import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { isId } from "@skerry/contract/ids";
-import { authFailuresOf, organizationInHeader } from "../api/authenticate-hook.ts";
+import { organizationInHeader } from "../api/authenticate-hook.ts";
 import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
-import { accessesSince, noteAccess } from "./access-store.ts";
-import { readSignature, SignedFiles, type LoadTokens } from "./file-signatures.ts";
-import { signingKey } from "../vms/signed-urls/signing-key.ts";
+import { accessBy, accessWriter, giveAccess, signedFilesOf } from "./access-tokens.ts";
+import { readSignature } from "./file-signatures.ts";
+import type { Access } from "./noted-tokens.ts";
 
 export const KEY_PREFIX = "e2b_";
 
@@ -56,42 +55,8 @@ export async function sandboxCredentials(context: Context, request: FastifyReque
   const accessToken = request.headers["x-access-token"];
   if (typeof accessToken !== "string") return apiCredentials(context, request);
   const id = sandboxIdOf(request);
-  const [, secretSha256, orgId, code] =
-    /^ea_([0-9a-f]{64})_(org_[0-9a-z]{26})_([A-Za-z0-9_-]{43})$/.exec(accessToken) ?? [];
-  if (id === undefined || secretSha256 === undefined || orgId === undefined || code === undefined)
-    throw unauthorized();
-  const right = codeOf(await signingKey(context.db), id, { secretSha256, orgId });
-  if (!timingSafeEqual(Buffer.from(code, "base64url"), right)) throw unauthorized();
-  return { secretSha256, orgId };
-}
-
-const filesOf = new WeakMap<Context, SignedFiles>();
-
-function signedFilesOf(context: Context): SignedFiles {
-  const { limits } = context;
-  const known =
-    filesOf.get(context) ??
-    new SignedFiles(limits.visitorsPerMinute, authFailuresOf(context), tokensOf(context));
-  filesOf.set(context, known);
-  return known;
-}
-
-/** What a transaction writes is seen when it ends, and has the time of its beginning. */
-const UNSEEN_MS = 10_000;
-
-/** Tokens are made anew from what is known of them, so no database holds one. */
-function tokensOf({ db }: Context): LoadTokens {
-  let since = new Date(0);
-  return async (bounds) => {
-    const found = await accessesSince(db, { since, ...bounds });
-    const newest = found.at(-1)?.noted_at.getTime() ?? 0;
-    since = new Date(Math.max(since.getTime(), newest - UNSEEN_MS));
-    const key = await signingKey(db);
-    return found.map(({ sandbox_id: sandboxId, org_id: orgId, secret_sha256: secretSha256 }) => {
-      const credentials = { secretSha256, orgId };
-      return [tokenOf(key, sandboxId, credentials), { sandboxId, credentials }] as const;
-    });
-  };
+  if (id === undefined) throw unauthorized();
+  return (await accessBy(context, id, accessToken)).credentials;
 }
 
 /** Of a request for a file: its URL may be signed in the place of a token. */
@@ -100,7 +65,7 @@ export async function fileCredentials(context: Context, request: FastifyRequest)
   if (accessToken !== undefined || key !== undefined || /^Bearer /i.test(authorization))
     return sandboxCredentials(context, request);
   const asked = readSignature(request);
-  const found = await signedFilesOf(context).find({
+  const found = await signedFilesOf(context, await context.signing.keys()).find({
     ...asked,
     sandboxId: sandboxIdOf(request),
     address: request.ip,
@@ -120,7 +85,7 @@ export async function accessTokenFor(
   request: FastifyRequest,
   sandbox: Accessed,
 ): Promise<string> {
-  return giveAccess(context, context.db, { request, sandbox });
+  return giveAccess(context, accessOf(context, request, sandbox));
 }
 
 /** Notes the caller's access to a new sandbox in the transaction that writes its row, which saves a transaction before the answer. */
@@ -129,35 +94,11 @@ export async function accessNoter(
   request: FastifyRequest,
   orgId: string,
 ): Promise<(transaction: Queries, id: string) => Promise<void>> {
-  // Read before the transaction begins: it takes another connection the first time.
-  await signingKey(context.db);
-  return async (transaction, id) =>
-    void (await giveAccess(context, transaction, { request, sandbox: { id, orgId } }));
+  const write = await accessWriter(context);
+  return (transaction, id) => write(transaction, accessOf(context, request, { id, orgId }));
 }
 
-async function giveAccess(
-  context: Context,
-  db: Queries,
-  { request, sandbox: { id, orgId } }: { readonly request: FastifyRequest; readonly sandbox: Accessed },
-): Promise<string> {
+function accessOf(context: Context, request: FastifyRequest, { id, orgId }: Accessed): Access {
   const { secretSha256 } = apiCredentials(context, request);
-  const credentials = { secretSha256, orgId };
-  const accessToken = tokenOf(await signingKey(context.db), id, credentials);
-  const isNew = signedFilesOf(context).note(accessToken, { sandboxId: id, credentials });
-  if (isNew) await noteAccess(db, { sandbox_id: id, org_id: orgId, secret_sha256: secretSha256 });
-  return accessToken;
-}
-
-interface Signer {
-  readonly secretSha256: string;
-  readonly orgId: string;
-}
-
-function tokenOf(key: Buffer, id: string, signer: Signer): string {
-  return `ea_${signer.secretSha256}_${signer.orgId}_${codeOf(key, id, signer).toString("base64url")}`;
-}
-
-/** No text that is signed for another purpose with this key begins like it. */
-function codeOf(key: Buffer, id: string, { secretSha256, orgId }: Signer): Buffer {
-  return createHmac("sha256", key).update(`e2b access\n${id}\n${orgId}\n${secretSha256}`).digest();
+  return { sandboxId: id, credentials: { secretSha256, orgId } };
 }

@@ -83,9 +83,13 @@ export class SignedFiles {
     this.#load = load;
   }
 
-  /** An access token that a client may sign with from now on. False where it is known already. */
-  note(accessToken: string, access: Access): boolean {
-    return this.#noted.note(accessToken, access);
+  /** An access token that was given away, with which a client may sign from now on. */
+  note(accessToken: string, access: Access): void {
+    this.#noted.note(accessToken, access);
+  }
+
+  knows(accessToken: string, access: Access): boolean {
+    return this.#noted.has(accessToken, access);
   }
 
   /** Whose access token signed it. */

@@ -25,18 +25,20 @@ export class NotedTokens {
     this.#bounds = bounds;
   }
 
-  /** False where it is known already. Where there are too many, the oldest of the same organization makes room, or of the one that has most. */
-  note(token: string, access: Access): boolean {
+  has(token: string, { sandboxId }: Pick<Access, "sandboxId">): boolean {
+    return this.#bySandbox.get(sandboxId)?.has(token) === true;
+  }
+
+  /** Where there are too many, the oldest of the same organization makes room, or of the one that has most. */
+  note(token: string, access: Access): void {
     const { orgId } = access.credentials;
-    const isKnown = this.#byOrganization.get(orgId)?.has(token) === true;
-    if (isKnown) this.#forget(token, access);
+    if (this.#byOrganization.get(orgId)?.has(token) === true) this.#forget(token, access);
     add(this.#byOrganization, orgId, token, access);
     add(this.#bySandbox, access.sandboxId, token, access);
     this.#count++;
     const own = this.#byOrganization.get(orgId);
     if (own !== undefined && own.size > this.#bounds.perOrganization) this.#forgetOldest(own);
     else if (this.#count > this.#bounds.inAll) this.#forgetOldest(this.#largest());
-    return !isKnown;
   }
 
   /** Of one sandbox, or of all where none is named. */

@@ -1,11 +1,9 @@
 // The right to send one archive, which a URL carries: E2B's clients send no token there.
 
-import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
-import { signingKey } from "../vms/signed-urls/signing-key.ts";
 
 export interface UploadRight {
   readonly credentials: Credentials & { readonly orgId: string };
@@ -14,20 +12,16 @@ export interface UploadRight {
 }
 
 const textOf = ({ credentials: { secretSha256, orgId }, hash, expiresAtS }: UploadRight): string =>
-  `e2b upload\n${orgId}\n${secretSha256}\n${hash}\n${expiresAtS}`;
-
-function codeOf(key: Buffer, right: UploadRight): Buffer {
-  return createHmac("sha256", key).update(textOf(right)).digest();
-}
+  `${orgId}\n${secretSha256}\n${hash}\n${expiresAtS}`;
 
 /** What the URL says beside the right. */
-export async function signUploadRight(context: Context, right: UploadRight): Promise<string> {
-  return codeOf(await signingKey(context.db), right).toString("base64url");
+export async function signUploadRight({ signing }: Context, right: UploadRight): Promise<string> {
+  return (await signing.keys()).sign("e2b upload", textOf(right)).toString("base64url");
 }
 
 /** The right that a URL carries. Throws where it has none. */
 export async function uploadRightOf(
-  context: Context,
+  { signing }: Context,
   { query, params }: FastifyRequest,
 ): Promise<UploadRight> {
   const { org, token, expires, code } = query as Record<string, unknown>;
@@ -41,10 +35,8 @@ export async function uploadRightOf(
     hash,
     expiresAtS: Number(expires),
   };
-  const isRight = timingSafeEqual(
-    Buffer.from(String(code), "base64url"),
-    codeOf(await signingKey(context.db), right),
-  );
+  const keys = await signing.keys();
+  const isRight = keys.isSigned("e2b upload", textOf(right), Buffer.from(String(code), "base64url"));
   if (!isRight || right.expiresAtS < Date.now() / 1_000) throw refused();
   return right;
 }

@@ -8,7 +8,7 @@ import { fingerprintOf } from "@skerry/contract/joining/join-token";
 import type { Database, Queries } from "../db/database.ts";
 import { authorityMayBeSealed, requireReadersOfSealedAuthority } from "../db/migrations.ts";
 import type { SealedFor } from "../sealing/sealed-value.ts";
-import type { Sealing } from "../sealing/sealing.ts";
+import { CLUSTER, type Sealing } from "../sealing/sealing.ts";
 import {
   findCertificateAuthorities,
   storeSealedKey,
@@ -16,9 +16,6 @@ import {
   type NewAuthorityRow,
 } from "./certificate-authority-store.ts";
 import { makeAuthority } from "./x509.ts";
-
-/** As an organization has one, the cluster has a data key of its own. No organization has this id. */
-const OWNER = "cluster";
 
 /** Not written yet. Throws `secrets_unavailable` where its key is to be sealed and the root key is not there: none is made that would
  *  later be without its key. */
@@ -76,5 +73,5 @@ export async function authorityKeyState(db: Queries): Promise<"sealed" | "plain"
 
 /** Bound to its certificate, so that it opens in the place of no other authority's. */
 function aboutKeyOf(certificate: string): SealedFor {
-  return { owner: OWNER, scope: "authority-key", name: fingerprintOf(certificate), version: 1 };
+  return { owner: CLUSTER, scope: "authority-key", name: fingerprintOf(certificate), version: 1 };
 }

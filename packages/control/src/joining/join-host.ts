@@ -35,6 +35,8 @@ import { recordHostCertificate } from "./host-certificate-store.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
+import type { SealedFor } from "../sealing/sealed-value.ts";
+import { CLUSTER } from "../sealing/sealing.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
@@ -54,7 +56,12 @@ async function createJoinToken(context: Context, caller: Caller, attempt: Attemp
   const id = newId("join");
   const secret = randomBytes(SECRET_BYTES).toString("base64url");
   const owner = { org_id: caller.orgId, created_by: caller.userId };
-  const row = { id, secret_sha256: secretDigest(secret), authority, ...owner };
+  const sealed_digest = await context.sealing.seal(
+    context.db,
+    aboutDigest(id),
+    secretDigest(secret).toString("base64"),
+  );
+  const row = { id, sealed_digest, authority, ...owner };
   return context.db.transaction().execute(async (transaction) => {
     const expiresAt = await insertJoinToken(transaction, row, TOKEN_LIFETIME_MS);
     const token = joinTokenText({ id, secret, fingerprint });
@@ -67,7 +74,10 @@ async function createJoinToken(context: Context, caller: Caller, attempt: Attemp
 /** Certifies a machine as a host. The same machine may ask again with the same token; no other machine may. */
 export function joinHost(context: Context, request: JoinRequest): Promise<JoinAnswer> {
   return context.db.transaction().execute(async (transaction) => {
-    const token = await provenToken(transaction, request, (digest) => joinProof(digest, request));
+    const token = await provenToken(context, transaction, {
+      ...{ id: request.token_id, proof: request.proof },
+      expected: (digest) => joinProof(digest, request),
+    });
     const publicKey = requestedKey(request);
     const keySha256 = keyDigest(publicKey);
     const known = await findHostByKey(transaction, keySha256);
@@ -94,7 +104,10 @@ export function joinHost(context: Context, request: JoinRequest): Promise<JoinAn
 export async function confirmHost(context: Context, request: JoinConfirmation): Promise<HostJoined> {
   const { host_id: id } = request;
   const host = await context.db.transaction().execute(async (transaction) => {
-    const token = await provenToken(transaction, request, (digest) => confirmationProof(digest, request));
+    const token = await provenToken(context, transaction, {
+      ...{ id: request.token_id, proof: request.proof },
+      expected: (digest) => confirmationProof(digest, request),
+    });
     if (token.host_id !== id) throw usedToken();
     return findJoinedHost(transaction, id);
   });
@@ -114,13 +127,25 @@ export async function confirmHost(context: Context, request: JoinConfirmation): 
   return { host_id: id, name: host.name };
 }
 
+interface Proven {
+  readonly id: string;
+  readonly proof: string;
+  readonly expected: (digest: Buffer) => string;
+}
+
 async function provenToken(
+  { sealing }: Pick<Context, "sealing">,
   transaction: Queries,
-  { token_id: id, proof }: { readonly token_id: string; readonly proof: string },
-  expected: (digest: Buffer) => string,
+  { id, proof, expected }: Proven,
 ): Promise<JoinTokenRow> {
   const token = await lockJoinToken(transaction, id);
-  if (token === undefined || !isEqual(expected(token.secret_sha256), proof)) {
+  const digest =
+    token === undefined ? undefined : await sealing.open(transaction, aboutDigest(id), token.sealed_digest);
+  if (
+    token === undefined ||
+    digest === undefined ||
+    !isEqual(expected(Buffer.from(digest, "base64")), proof)
+  ) {
     throw new SkerryError(
       "unauthorized",
       "There is no such join token, or the request is not by its holder.",
@@ -135,6 +160,11 @@ async function provenToken(
     });
   }
   return token;
+}
+
+/** Sealed, because proofs are made with it: a reader of the database would join a machine of theirs. */
+function aboutDigest(id: string): SealedFor {
+  return { owner: CLUSTER, scope: "join-token", name: id, version: 1 };
 }
 
 function isEqual(expected: string, given: string): boolean {

@@ -4,7 +4,14 @@ import { JoinToken } from "@skerry/contract/joining/join-token";
 import type { Operations } from "../api/operation.ts";
 
 /** What proves to have a join token can be answered. */
-const withJoinToken = ["unauthorized", "join_token_used", "rate_limited", "database_unavailable"] as const;
+const ofSealed = ["secrets_unavailable", "secret_damaged"] as const;
+const withJoinToken = [
+  ...ofSealed,
+  "unauthorized",
+  "join_token_used",
+  "rate_limited",
+  "database_unavailable",
+] as const;
 
 export const joinOperations = {
   createJoinToken: {
@@ -19,7 +26,7 @@ export const joinOperations = {
     answers: { 201: JoinToken },
     access: { scope: "hosts:write", role: "admin", rate: "expensive" },
     audit: { action: "host.token", resource: "host" },
-    errors: [],
+    errors: [...ofSealed],
   },
   getAuthority: {
     surface: "v1",

@@ -3,7 +3,7 @@ import type { Database, Queries } from "../db/database.ts";
 
 export interface NewJoinToken {
   readonly id: string;
-  readonly secret_sha256: Buffer;
+  readonly sealed_digest: Buffer;
   readonly org_id: string;
   readonly created_by: string;
   /** Its number. */
@@ -13,8 +13,8 @@ export interface NewJoinToken {
 /** When it ends. */
 export async function insertJoinToken(db: Queries, token: NewJoinToken, lifetimeMs: number): Promise<Date> {
   const { rows } = await sql<{ expires_at: Date }>`
-    insert into join_tokens (id, secret_sha256, org_id, created_by, authority, expires_at)
-    values (${token.id}, ${token.secret_sha256}, ${token.org_id}, ${token.created_by}, ${token.authority},
+    insert into join_tokens (id, sealed_digest, org_id, created_by, authority, expires_at)
+    values (${token.id}, ${token.sealed_digest}, ${token.org_id}, ${token.created_by}, ${token.authority},
             now() + ${lifetimeMs}::double precision * interval '1 millisecond')
     returning expires_at`.execute(db);
   const [row] = rows;
@@ -23,7 +23,7 @@ export async function insertJoinToken(db: Queries, token: NewJoinToken, lifetime
 }
 
 export interface JoinTokenRow {
-  readonly secret_sha256: Buffer;
+  readonly sealed_digest: Buffer;
   readonly org_id: string;
   readonly host_id: string | null;
   /** Null: the token is from before authorities had numbers. */
@@ -31,11 +31,11 @@ export interface JoinTokenRow {
   readonly expired: boolean;
 }
 
-/** No other request uses the token until the transaction ends. */
+/** No other request uses the token until the transaction ends. Tokens of versions that stored the digest in the clear are not found. */
 export async function lockJoinToken(db: Queries, id: string): Promise<JoinTokenRow | undefined> {
   const { rows } = await sql<JoinTokenRow>`
-    select secret_sha256, org_id, host_id, authority, expires_at <= now() as expired
-    from join_tokens where id = ${id} for update`.execute(db);
+    select sealed_digest, org_id, host_id, authority, expires_at <= now() as expired
+    from join_tokens where id = ${id} and sealed_digest is not null for update`.execute(db);
   return rows[0];
 }
 

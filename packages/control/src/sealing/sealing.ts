@@ -23,6 +23,9 @@ import {
   type SealedFor,
 } from "./sealed-value.ts";
 
+/** As an organization has one, the cluster has a data key of its own. No organization has this id. */
+export const CLUSTER = "cluster";
+
 export class Sealing {
   readonly #file: string | undefined;
 

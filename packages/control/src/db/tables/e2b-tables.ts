@@ -33,6 +33,8 @@ export interface E2bTables {
     sandbox_id: string;
     secret_sha256: string;
     org_id: string;
+    /** Of the access tokens, the newest first. */
+    tokens_sha256: Generated<Buffer[]>;
     noted_at: Generated<Date>;
   };
   /** Those that are there whole. */

@@ -17,7 +17,9 @@ export interface JoiningTables {
   };
   join_tokens: {
     id: string;
-    secret_sha256: Buffer;
+    /** Null: the digest is sealed. */
+    secret_sha256: Buffer | null;
+    sealed_digest: Buffer | null;
     org_id: string;
     created_by: string;
     created_at: Generated<Date>;

@@ -1,4 +1,4 @@
-// Keys of what is sealed, and credentials of registries.
+// Keys of what is sealed and what is signed, and credentials of registries.
 
 import type { Generated } from "kysely";
 
@@ -12,6 +12,12 @@ export interface SealingTables {
     owner: string;
     root_key: string;
     wrapped: Buffer;
+    created_at: Generated<Date>;
+  };
+  signing_keys: {
+    id: string;
+    number: Generated<string>;
+    sealed_key: Buffer;
     created_at: Generated<Date>;
   };
   registry_credentials: {

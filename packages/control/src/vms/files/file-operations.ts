@@ -15,6 +15,7 @@ import {
 import type { ErrorCode } from "@skerry/contract/errors";
 import { NoFields } from "@skerry/contract/named";
 import type { Access, Operation } from "../../api/operation.ts";
+import { ofSignedUrl } from "../signed-urls/signature.ts";
 import { fileSigned } from "../signed-urls/signed-things.ts";
 import { admitVisitor } from "../signed-urls/visitors.ts";
 import { inVmErrors } from "../vm-errors.ts";
@@ -54,7 +55,6 @@ export const ofPath = [
 ] as const satisfies ErrorCode[];
 
 const ofArchive = ["program_missing", "archive_refused"] as const satisfies ErrorCode[];
-const ofSignature = ["invalid_signature", "url_expired"] as const satisfies ErrorCode[];
 
 export function uploadFileOperation(kind: VmKind) {
   const { noun, table } = kind;
@@ -78,7 +78,7 @@ export function uploadFileOperation(kind: VmKind) {
     errors: [
       ...inVmErrors(kind),
       ...ofPath,
-      ...ofSignature,
+      ...ofSignedUrl,
       "payload_too_large",
       "upload_incomplete",
       "disk_full",
@@ -106,7 +106,7 @@ export function downloadFileOperation(kind: VmKind) {
       admit: visitors(kind, "GET"),
     },
     audit: { action: `${noun}.file.download`, resource: noun, detail: filePathOf },
-    errors: [...inVmErrors(kind), ...ofPath, ...ofSignature],
+    errors: [...inVmErrors(kind), ...ofPath, ...ofSignedUrl],
   } as const satisfies Operation;
 }
 

@@ -3,6 +3,7 @@
 import { Type } from "typebox";
 import { PortAccess, PortAccessRequest, PortList } from "@skerry/contract/vms/ports";
 import type { Operation } from "../../api/operation.ts";
+import { ofSignedUrl } from "../signed-urls/signature.ts";
 import { portSigned } from "../signed-urls/signed-things.ts";
 import { admitVisitor } from "../signed-urls/visitors.ts";
 import { inVmErrors } from "../vm-errors.ts";
@@ -85,13 +86,6 @@ export function requestPortOperation(kind: VmKind) {
       },
     },
     audit: { action: `${noun}.port.request`, resource: noun },
-    errors: [
-      ...inVmErrors(kind),
-      "invalid_port",
-      "invalid_path",
-      "port_not_listening",
-      "invalid_signature",
-      "url_expired",
-    ],
+    errors: [...inVmErrors(kind), "invalid_port", "invalid_path", "port_not_listening", ...ofSignedUrl],
   } as const satisfies Operation;
 }

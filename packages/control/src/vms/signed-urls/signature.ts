@@ -1,7 +1,16 @@
 // What the `_skerry` of a signed URL says: until when it holds, and that we have made it for this very thing.
 
-import { createHmac, timingSafeEqual } from "node:crypto";
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import type { SigningKeySet } from "../../signing/signing-keys.ts";
+
+/** Where it cannot be told whether a signature is ours. */
+export const ofSigningKey = ["secrets_unavailable", "secret_damaged"] as const satisfies ErrorCode[];
+/** Of what a signed URL opens. */
+export const ofSignedUrl = [
+  "invalid_signature",
+  "url_expired",
+  ...ofSigningKey,
+] as const satisfies ErrorCode[];
 
 /** In the query of a signed URL. */
 export const SIGNATURE_PARAMETER = "_skerry";
@@ -15,17 +24,21 @@ export interface SignedThing {
 }
 
 /** `1795392000.` and the code. */
-export function sign(key: Buffer, thing: SignedThing, expiresAtS: number): string {
-  return `${expiresAtS}.${codeOf(key, thing, expiresAtS).toString("base64url")}`;
+export function sign(keys: SigningKeySet, thing: SignedThing, expiresAtS: number): string {
+  return `${expiresAtS}.${keys.sign("signed url", textOf(thing, expiresAtS)).toString("base64url")}`;
 }
 
 /** Throws unless the signature is ours, of this thing, and still holds. */
-export function checkSignature(key: Buffer, thing: SignedThing, signature: string, nowMs: number): void {
+export function checkSignature(
+  keys: SigningKeySet,
+  thing: SignedThing,
+  signature: string,
+  nowMs: number,
+): void {
   const [, expires, code] = /^(\d{1,12})\.([A-Za-z0-9_-]{43})$/.exec(signature) ?? [];
   if (expires === undefined || code === undefined) throw invalidSignature();
   const given = Buffer.from(code, "base64url");
-  const right = codeOf(key, thing, Number(expires));
-  if (given.length !== right.length || !timingSafeEqual(given, right)) throw invalidSignature();
+  if (!keys.isSigned("signed url", textOf(thing, Number(expires)), given)) throw invalidSignature();
   if (Number(expires) * 1_000 > nowMs) return;
   throw new SkerryError("url_expired", "The signed URL has expired.", {
     remediation: "Ask who gave it to you for another one.",
@@ -35,13 +48,14 @@ export function checkSignature(key: Buffer, thing: SignedThing, signature: strin
 /** The same for a thing that is not there. */
 export function invalidSignature(): SkerryError {
   return new SkerryError("invalid_signature", "The URL's signature is not valid for what it names.", {
-    remediation: "Use the URL as it was given to you, all of it.",
+    remediation:
+      "Use the URL as it was given to you, all of it. One from before a change of the signing key is not valid any more: ask for another one.",
   });
 }
 
 /** Only the last field may have a newline in it, so no two things have the same text. */
-function codeOf(key: Buffer, { orgId, vmId, what }: SignedThing, expiresAtS: number): Buffer {
-  return createHmac("sha256", key).update(`${orgId}\n${vmId}\n${expiresAtS}\n${what}`).digest();
+function textOf({ orgId, vmId, what }: SignedThing, expiresAtS: number): string {
+  return `${orgId}\n${vmId}\n${expiresAtS}\n${what}`;
 }
 
 export interface SplitUrl {

@@ -1,27 +1,24 @@
 // What opens all ports of one sandbox of E2B's clients, and nothing else.
 
-import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { Context } from "../../context.ts";
-import { signingKey } from "./signing-key.ts";
 
 export const TRAFFIC_HEADER = "e2b-traffic-access-token";
 
-/** The same for all of a sandbox's life. No text that is signed for another purpose with this key begins like it. */
-export async function trafficTokenOf({ db }: Pick<Context, "db">, id: string): Promise<string> {
-  const code = createHmac("sha256", await signingKey(db)).update(`e2b traffic\n${id}`);
-  return `ta_${code.digest("base64url")}`;
+/** The same for all of a sandbox's life, unless the signing key is changed. */
+export async function trafficTokenOf({ signing }: Pick<Context, "signing">, id: string): Promise<string> {
+  return `ta_${(await signing.keys()).sign("e2b traffic", id).toString("base64url")}`;
 }
 
 /** Undefined where the request brings none. */
 export async function bringsTrafficToken(
-  context: Pick<Context, "db">,
+  { signing }: Pick<Context, "signing">,
   { headers }: Pick<FastifyRequest, "headers">,
   id: string,
 ): Promise<boolean | undefined> {
   const { [TRAFFIC_HEADER]: brought } = headers;
   if (typeof brought !== "string") return undefined;
-  const is = Buffer.from(brought);
-  const right = Buffer.from(await trafficTokenOf(context, id));
-  return is.length === right.length && timingSafeEqual(is, right);
+  const [, code] = /^ta_([A-Za-z0-9_-]{43})$/.exec(brought) ?? [];
+  if (code === undefined) return false;
+  return (await signing.keys()).isSigned("e2b traffic", id, Buffer.from(code, "base64url"));
 }

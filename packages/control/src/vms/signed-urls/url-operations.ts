@@ -2,6 +2,7 @@ import { SignedUrl, SignedUrlRequest } from "@skerry/contract/vms/signed-urls";
 import type { Operation } from "../../api/operation.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { vmPath } from "../vm-path.ts";
+import { ofSigningKey } from "./signature.ts";
 import { fileSigned, portSigned } from "./signed-things.ts";
 
 export function signUrlOperation(kind: VmKind) {
@@ -18,7 +19,7 @@ export function signUrlOperation(kind: VmKind) {
     answers: { 200: SignedUrl },
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
     audit: { action: `${noun}.url.sign`, resource: noun, isOfPath: true, detail: signedInBody },
-    errors: [`${noun}_not_found`, "invalid_duration", "invalid_path", "timeout_too_long"],
+    errors: [`${noun}_not_found`, "invalid_duration", "invalid_path", "timeout_too_long", ...ofSigningKey],
   } as const satisfies Operation;
 }
 

@@ -12,7 +12,6 @@ import type { VmKind } from "../vm-kind.ts";
 import { portHostName } from "../port-host-name.ts";
 import { sign, SIGNATURE_PARAMETER } from "./signature.ts";
 import { fileSigned, portSigned } from "./signed-things.ts";
-import { signingKey } from "./signing-key.ts";
 import type { signUrlOperation } from "./url-operations.ts";
 
 export function signUrlHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof signUrlOperation>> {
@@ -21,7 +20,7 @@ export function signUrlHandler(context: Context, kind: VmKind): Handler<ReturnTy
     const { id } = await kind.get(context, callerOf(request), request.params.id);
     const { what, address, query } = placeOf(context, request, { kind, id });
     const expiresAtS = Math.floor((Date.now() + lifetimeMs(request.body)) / 1_000);
-    const signature = sign(await signingKey(context.db), { orgId, vmId: id, what }, expiresAtS);
+    const signature = sign(await context.signing.keys(), { orgId, vmId: id, what }, expiresAtS);
     return signedUrl(`${address}?${query}${SIGNATURE_PARAMETER}=${signature}`, expiresAtS);
   };
 }

@@ -16,7 +16,6 @@ import { admitE2bClient } from "./e2b-visitors.ts";
 import type { PortOptions } from "../../db/tables/sandbox-tables.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { checkSignature, invalidSignature, splitSignature } from "./signature.ts";
-import { signingKey } from "./signing-key.ts";
 
 interface Owned {
   readonly id: string;
@@ -103,10 +102,10 @@ function unlessRefused(error: unknown): undefined {
 
 async function checkSigned(context: Context, wanted: Wanted, signature: string): Promise<string> {
   const owner = await ownerOf(context, wanted);
-  const key = await signingKey(context.db);
+  const keys = await context.signing.keys();
   // Of what does not exist the answer is the same as of what the signature is not for.
   if (owner === undefined) throw invalidSignature();
-  checkSignature(key, { orgId: owner.org_id, vmId: owner.id, what: wanted.what }, signature, Date.now());
+  checkSignature(keys, { orgId: owner.org_id, vmId: owner.id, what: wanted.what }, signature, Date.now());
   return owner.org_id;
 }
 
