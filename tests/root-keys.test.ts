@@ -29,6 +29,38 @@ afterAll(async () => {
 const keys = async (): Promise<readonly Key[]> =>
   (JSON.parse(await skerry(env, "key", "check", "--json")) as { keys: Key[] }).keys;
 
+const HASH = "ab".repeat(32);
+
+interface SigningKey {
+  readonly id: string;
+  readonly signs: boolean;
+  readonly opens: boolean;
+}
+
+const signingKeys = async (): Promise<readonly SigningKey[]> =>
+  (JSON.parse(await skerry(env, "key", "check", "--json")) as { signing: SigningKey[] }).signing;
+
+test("a new signing key is made, what the one before has signed is valid until that is retired, and the check shows both", async () => {
+  const { apiUrl, token } = await openPlatform(state, env);
+  const asked = await fetch(`${apiUrl}/e2b/templates/any/files/${HASH}`, { headers: { "x-api-key": token } });
+  const { url } = (await asked.json()) as { url: string };
+  const statusOf = async () => (await fetch(url, { method: "PUT", body: "an archive" })).status;
+  expect(await statusOf()).toBe(200);
+  const [first, ...others] = await signingKeys();
+  expect([first?.signs, first?.opens, others.length]).toEqual([true, true, 0]);
+
+  expect(await skerry(env, "key", "rotate", "--signing")).toContain(`What ${first?.id} has signed is valid`);
+  const rotated = await signingKeys();
+  expect(rotated.map(({ opens }) => opens)).toEqual([true, true]);
+  expect(rotated[1]?.id).toBe(first?.id);
+  expect(await statusOf()).toBe(200);
+
+  expect(await skerry(env, "key", "retire", "--signing")).toContain(`Retired: ${first?.id}`);
+  await expect.poll(statusOf).toBe(401);
+  expect(await skerry(env, "key", "check")).toContain(rotated[0]?.id);
+  expect(await signingKeys()).toMatchObject([{ id: rotated[0]?.id, signs: true, opens: true }]);
+});
+
 test("a new root key seals all that is there, the old one is retired, and no secret is lost on the way", async () => {
   const { client } = await openPlatform(state, env);
   const login = { username: "builder", password: "a password" };
