@@ -230,6 +230,17 @@ test("an access token is known to replicas that did not give it, and ends with i
   expect(await health()).toBe(401);
 });
 
+test("a client of a sandbox that has ended is told so, also by a replica that did not give the token and after its row was forgotten", async () => {
+  const sandbox = await createE2bSandbox(world);
+  const destroyed = await world.call("DELETE", `/v1/sandboxes/${nativeId(sandbox.sandboxID)}`);
+  expect(destroyed.status).toBe(204);
+  await sql`delete from e2b_accesses`.execute(world.db);
+  const other = await buildServer({ ...world.context, signing: replica() });
+  world.after(() => other.stop(0));
+  const answer = await other.app.inject({ url: "/e2b/sandbox/health", headers: headersInto(sandbox) });
+  expect([answer.statusCode, answer.json<{ code: number }>().code]).toEqual([502, 502]);
+});
+
 test("the upgrade leaves no key in the clear, and what that has signed opens nothing", async () => {
   const { tryAll, sandbox } = await signedThings();
   const id = nativeId(sandbox.sandboxID);

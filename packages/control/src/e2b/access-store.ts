@@ -33,17 +33,29 @@ interface GivenToken {
   readonly digest: Buffer;
 }
 
-/** Whether this access token was given away for this sandbox. */
-export async function wasGiven(db: Database, { sandboxId, digest }: GivenToken): Promise<boolean> {
-  return (await given.find(db, `${sandboxId} ${digest.toString("hex")}`)) !== undefined;
+/** Whether this access token was given away for this sandbox. `ended`: there is no such sandbox any more, and its rows may have been forgotten.
+ *  Undefined: it was not. */
+export function givenState(
+  db: Database,
+  { sandboxId, digest }: GivenToken,
+): Promise<"given" | "ended" | undefined> {
+  return states.find(db, `${sandboxId} ${digest.toString("hex")}`);
 }
 
-const given = new BatchLoader<true>(async (db, keys) => {
-  const asked = keys.map((key) => key.split(" "));
-  const { rows } = await sql<{ key: string }>`
-    select sandbox_id || ' ' || encode(digest, 'hex') as key from e2b_accesses, unnest(tokens_sha256) digest
-    where sandbox_id = any(${asked.map(([id = ""]) => id)}::text[])`.execute(db);
-  return rows.map(({ key }) => [key, true] as const);
+const states = new BatchLoader<"given" | "ended">(async (db, keys) => {
+  const ids = keys.map((key) => key.split(" ", 1)[0]);
+  const { rows } = await sql<{ key: string; state: "given" | "ended" }>`
+    select key, state from (
+      select asked.key, case
+        when exists (
+          select from e2b_accesses a where a.sandbox_id = asked.id
+            and decode(split_part(asked.key, ' ', 2), 'hex') = any(a.tokens_sha256)) then 'given'
+        when not exists (
+          select from sandboxes s where s.id = asked.id and s.status in (${sql.join([...sandboxStatusesAlive])})) then 'ended'
+      end as state
+      from unnest(${ids}::text[], ${[...keys]}::text[]) as asked (id, key)
+    ) all_asked where state is not null`.execute(db);
+  return rows.map(({ key, state }) => [key, state] as const);
 });
 
 interface Asked {

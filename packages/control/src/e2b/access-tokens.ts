@@ -8,7 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import type { SigningKeySet } from "../signing/signing-keys.ts";
-import { accessesSince, noteAccess, wasGiven } from "./access-store.ts";
+import { accessesSince, givenState, noteAccess } from "./access-store.ts";
 import { SignedFiles, type LoadTokens } from "./file-signatures.ts";
 import type { Access } from "./noted-tokens.ts";
 
@@ -23,8 +23,10 @@ export async function accessBy(context: Context, sandboxId: string, accessToken:
   if (!keys.isSigned("e2b access", textOf(access), Buffer.from(code, "base64url"))) throw refused();
   const files = signedFilesOf(context, keys);
   if (files.knows(accessToken, access)) return access;
-  if (!(await wasGiven(context.db, { sandboxId, digest: digestOf(accessToken) }))) throw refused();
-  files.note(accessToken, access);
+  const state = await givenState(context.db, { sandboxId, digest: digestOf(accessToken) });
+  if (state === undefined) throw refused();
+  // Of a sandbox that has ended its clients are told that, and not to get another token.
+  if (state === "given") files.note(accessToken, access);
   return access;
 }
 
