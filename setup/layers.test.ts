@@ -123,7 +123,7 @@ test.each<[Import, boolean]>([
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["audit", "builds/plan", "guest-api", "limits", "moves", "templates", "usage", "vms"],
+    ["audit", "builds/plan", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
     ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],
     ["joining", "platform"],

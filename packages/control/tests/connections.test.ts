@@ -5,7 +5,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { buildServer, type Server } from "../src/app/server.ts";
-import type { ConnectionLimits } from "../src/http/http-server.ts";
+import { connectionLimits, type ConnectionLimits } from "../src/http/http-server.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -15,9 +15,9 @@ beforeAll(async () => {
 });
 
 async function listening(
-  limits: Omit<ConnectionLimits, "bodyMs"> & { bodyMs?: number },
+  limits: Pick<ConnectionLimits, "headMs" | "idleMs" | "checkMs">,
 ): Promise<AsyncDisposable & { connect(): Socket }> {
-  const server: Server = await buildServer(world.context, { limits: { bodyMs: 60_000, ...limits } });
+  const server: Server = await buildServer(world.context, { limits: { ...connectionLimits, ...limits } });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = server.app.server.address() as AddressInfo;
   return {

@@ -93,6 +93,7 @@ test("the defaults are those of the documentation", () => {
     vmCleanupIntervalMs: 30_000,
     reaperIntervalMs: 10_000,
     sweeperIntervalMs: 600_000,
+    connectionsPerAddress: 512,
     trustedProxies: [],
     limits: {
       authFailuresPerMinute: 60,

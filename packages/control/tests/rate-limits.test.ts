@@ -2,8 +2,8 @@
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { neighbourhood } from "@skerry/contract/connections/neighbourhood";
 import { limitDefaults } from "@skerry/contract/limits/quotas";
-import { neighbourhood } from "../src/rate-limits/address-tickets.ts";
 import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./support/replica.ts";

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { noteAuthenticated, noteVisit } from "@skerry/contract/connections/doors";
 import { SkerryError } from "@skerry/contract/errors";
 import { lowestRole } from "@skerry/contract/organizations/scopes";
 import type { Caller, Tenant } from "../caller.ts";
@@ -44,6 +45,7 @@ export function addAuthenticateHook(app: FastifyInstance, context: Context): voi
     const visitor = await access.admit?.(context, request);
     if (visitor !== undefined) {
       takeVisitorTicket(tickets, request);
+      reply.raw.once("close", noteVisit(request.raw.socket));
       return void visitors.set(request, visitor);
     }
     // What cannot be a token is refused without asking the database, so it need not be counted.
@@ -55,6 +57,7 @@ export function addAuthenticateHook(app: FastifyInstance, context: Context): voi
       callerFor(context, credentials, access),
     );
     countedRequestOf(request).caller = caller;
+    noteAuthenticated(request.raw.socket, caller.orgId);
     const check = (current: Caller) => authorize(current, needed);
     known.set(request, {
       caller,

@@ -13,6 +13,9 @@ import { createIdempotently } from "./create-idempotently.ts";
 import { isDocumented, type Operation } from "./operation.ts";
 import type { Routes } from "./routes.ts";
 
+/** Largest JSON body. The largest that can be right, a full environment, is far below. */
+const JSON_BODY_MAX_BYTES = 1024 * 1024;
+
 /** Has a route that no operation declares keep the server from starting. Call it before the routes are registered. */
 export function requireDeclarations(app: FastifyInstance): void {
   app.addHook("onRoute", ({ config, method, url }) => {
@@ -51,13 +54,13 @@ const otherMethods: HTTPMethods[] = ["HEAD", "POST", "PUT", "PATCH", "DELETE", "
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
 function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"> {
-  const { method, path, tag, summary, description, params, query, body, largeBody, answers } = operation;
+  const { method, path, tag, summary, description, params, query, body, answers } = operation;
   return {
     method: method === "ANY" ? "GET" : method,
     url: path,
     // HEAD would have a host read a file, or follow a log, for nothing.
     ...((method === "GET" || method === "ANY") && { exposeHeadRoute: !answersStream(operation) }),
-    ...(largeBody !== undefined && { bodyLimit: largeBody.maxBytes, preParsing: holdLargeBody(largeBody) }),
+    ...bodyLimitOf(operation),
     ...(operation.isBodyOptional === true && { preValidation: emptyBodyIsObject }),
     config: { skerry: operation, ...(method === "ANY" && { takesEncodedBodies: true }) },
     schema: {
@@ -74,6 +77,12 @@ function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"
       ),
     },
   };
+}
+
+/** Where no token is needed, the server's own limit holds. */
+function bodyLimitOf({ access, largeBody }: Operation): Pick<RouteOptions, "bodyLimit" | "preParsing"> {
+  if (largeBody !== undefined) return { bodyLimit: largeBody.maxBytes, preParsing: holdLargeBody(largeBody) };
+  return access === "public" ? {} : { bodyLimit: JSON_BODY_MAX_BYTES };
 }
 
 /** Puts the id in the place of a name. After the caller was let in, so that no other caller learns whether there is such a name. */

@@ -2,6 +2,7 @@
 
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
+import { SILENT_PER_ADDRESS } from "@skerry/contract/connections/file-limit";
 import type { InstallationLimits, RegistrySettings } from "../context.ts";
 import type { BucketSettings } from "../object-store/bucket.ts";
 import { Reader, type Address, type Environment } from "./settings-reader.ts";
@@ -50,6 +51,8 @@ export interface Config {
   readonly certificatesIntervalMs: number;
   readonly usageSamplerIntervalMs: number;
   readonly limits: InstallationLimits;
+  /** Without an authenticated request, from one address. */
+  readonly connectionsPerAddress: number;
   /** Proxies whose `X-Forwarded-For` is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
 }
@@ -135,6 +138,7 @@ export function readConfig(environment: Environment = process.env): Config {
       buildCacheStepMs: read.limit("SKERRY_BUILD_CACHE_STEP_MS", 1_000),
       metricsOrganizations: read.upTo("SKERRY_METRICS_ORGANIZATIONS", 0, METRICS_ORGANIZATIONS_MAX),
     },
+    connectionsPerAddress: read.positive("SKERRY_CONNECTIONS_PER_ADDRESS", SILENT_PER_ADDRESS),
     trustedProxies: read.networks("SKERRY_TRUSTED_PROXIES"),
   };
   read.finish();

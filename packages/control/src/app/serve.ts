@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type Logger } from "pino";
+import { connectionBounds, fileLimit } from "@skerry/contract/connections/file-limit";
 
 import { runSchedule } from "./schedule.ts";
 import { readKeyPair, renewTlsCertificate } from "./tls-certificate.ts";
@@ -70,6 +71,7 @@ export async function serve(
   const server = await buildServer(context, {
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
+    bounds: connectionBounds(fileLimit(), config.connectionsPerAddress),
   });
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
   // First, so that a server with a broken certificate is never reported healthy.

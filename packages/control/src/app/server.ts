@@ -1,5 +1,7 @@
 import type { Server as HttpsServer } from "node:https";
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
+import type { ConnectionBounds } from "@skerry/contract/connections/connection-table";
+import { connectionBounds, fileLimit } from "@skerry/contract/connections/file-limit";
 import { ErrorResponse } from "@skerry/contract/error-response";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
@@ -26,20 +28,23 @@ import {
   type KeyPair,
   type Listener,
 } from "../http/http-server.ts";
+import { openDoors } from "../http/open-doors.ts";
 import { buildSerializer } from "../http/build-serializer.ts";
 import { validatorCompiler } from "../http/validator-compiler.ts";
 import { registerE2b } from "../e2b/e2b-routes.ts";
 import { e2bPaths, sandboxPort } from "../e2b/sandbox-port.ts";
 import { allRoutes, operations } from "./operations.ts";
 
-/** Largest JSON body. The largest that can be right, a full environment, is far below. */
-const JSON_BODY_MAX_BYTES = 1024 * 1024;
+/** Largest JSON body of a call that needs no token: many peers may each have one read at a time. */
+const PUBLIC_BODY_MAX_BYTES = 16 * 1024;
 
 /** An encoded path: three characters for each of 4,095 bytes, and more to say that it is too long. */
 const PARAM_MAX_CHARS = 16_000;
 
 export interface ServerOptions {
   readonly limits?: ConnectionLimits;
+  /** By default those that this process has the files for. */
+  readonly bounds?: ConnectionBounds;
   /** Origins whose pages may call us from a browser. */
   readonly corsOrigins?: readonly string[];
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
@@ -56,10 +61,16 @@ export interface Server {
 
 export async function buildServer(
   context: Context,
-  { limits = connectionLimits, corsOrigins = [], trustedProxies = [] }: ServerOptions = {},
+  {
+    limits = connectionLimits,
+    bounds = connectionBounds(fileLimit()),
+    corsOrigins = [],
+    trustedProxies = [],
+  }: ServerOptions = {},
 ): Promise<Server> {
-  const { sandboxDomain } = context;
   const lifecycle: Lifecycle = { stopping: false, ending: new AbortController(), secured: [] };
+  const doors = openDoors(context, { bounds, firstByteMs: limits.firstByteMs, trustedProxies });
+  const reception = { limits, doors };
   const listener = Promise.withResolvers<Listener>();
   const app = fastify({
     loggerInstance: context.log as FastifyBaseLogger,
@@ -69,18 +80,13 @@ export async function buildServer(
     }),
     genReqId: (request) => (request as CountedRequest).requestId,
     serverFactory: (handler) => {
-      const leads = [
-        ...(sandboxDomain === undefined
-          ? []
-          : [leadByHostName(sandboxDomain, context.e2b ? sandboxPort : undefined)]),
-        ...(context.e2b ? [leadByPortHeader(sandboxPort)] : []),
-      ];
+      const leads = leadsOf(context);
       const openPaths = context.e2b ? e2bPaths : undefined;
       const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), openPaths, leads }, handler);
       listener.resolve(served);
-      return httpServer(served, limits);
+      return httpServer(served, reception);
     },
-    bodyLimit: JSON_BODY_MAX_BYTES,
+    bodyLimit: PUBLIC_BODY_MAX_BYTES,
     schemaController: { compilersFactory: { buildSerializer } },
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     routerOptions: { maxParamLength: PARAM_MAX_CHARS },
@@ -91,9 +97,7 @@ export async function buildServer(
   });
   app.decorate("ending", lifecycle.ending.signal);
   app.setErrorHandler(sendError);
-  app.setNotFoundHandler((request, reply) =>
-    sendError(new SkerryError("not_found", "There is nothing at this path."), request, reply),
-  );
+  app.setNotFoundHandler((request, reply) => sendError(nothingHere(), request, reply));
   const named = namedSchemasIn([ErrorResponse, operations]);
   app.setValidatorCompiler(validatorCompiler(named));
   // First, so that also what the next hooks refuse is counted under its route.
@@ -115,7 +119,7 @@ export async function buildServer(
   return {
     app,
     overTls: (pair, certificateFor) => {
-      const server = httpsServer(served, limits, { pair, certificateFor });
+      const server = httpsServer(served, reception, { pair, certificateFor });
       lifecycle.secured.push(server);
       return server;
     },
@@ -123,15 +127,30 @@ export async function buildServer(
   };
 }
 
+function leadsOf({ sandboxDomain, e2b }: Context): ((request: CountedRequest) => void)[] {
+  return [
+    ...(sandboxDomain === undefined ? [] : [leadByHostName(sandboxDomain, e2b ? sandboxPort : undefined)]),
+    ...(e2b ? [leadByPortHeader(sandboxPort)] : []),
+  ];
+}
+
 async function registerAll(app: FastifyInstance, context: Context): Promise<void> {
   requireDeclarations(app);
   addAuditHook(app, context);
   addAuthenticateHook(app, context);
+  // Before a body is read.
+  app.addHook("onRequest", async (request) => {
+    if (request.is404) throw nothingHere();
+  });
   requireCreation(app);
   const refuse = answerMethodNotAllowed(app);
   for (const routes of allRoutes) registerRoutes(app, context, routes);
   await app.register(async (scope) => refuse(scope));
   if (context.e2b) await registerE2b(app, context);
+}
+
+function nothingHere(): SkerryError {
+  return new SkerryError("not_found", "There is nothing at this path.");
 }
 
 interface Lifecycle {

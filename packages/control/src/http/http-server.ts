@@ -3,6 +3,7 @@
 import { createServer, type Server as HttpServer } from "node:http";
 import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
 import type { SecureContext } from "node:tls";
+import type { Doors } from "@skerry/contract/connections/doors";
 import type { FastifyServerFactoryHandler } from "fastify";
 import type { Logger } from "pino";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -18,7 +19,9 @@ import { cutUnreadBody } from "./unread-bodies.ts";
 
 /** How long a connection may take. There is no limit on a whole request: an upload lasts as long as its line is slow. */
 export interface ConnectionLimits {
-  /** For the head of a request, and for a TLS handshake. */
+  /** For the first byte, and for a TLS handshake. */
+  readonly firstByteMs: number;
+  /** For the head of a request. */
   readonly headMs: number;
   /** For a body of JSON. */
   readonly bodyMs: number;
@@ -29,6 +32,7 @@ export interface ConnectionLimits {
 }
 
 export const connectionLimits: ConnectionLimits = {
+  firstByteMs: 10_000,
   headMs: 60_000,
   bodyMs: 60_000,
   // The longest silence with a reason is a command of 5 min.
@@ -84,8 +88,15 @@ export function listenerOf(
   };
 }
 
-export function httpServer(listener: Listener, limits: ConnectionLimits): HttpServer {
+/** What a server does with connections. */
+export interface Reception {
+  readonly limits: ConnectionLimits;
+  readonly doors: Doors;
+}
+
+export function httpServer(listener: Listener, { limits, doors }: Reception): HttpServer {
   const server = createServer(optionsOf(limits), listener);
+  doors.guard(server);
   acceptUpgrades(server as unknown as HttpServer, listener);
   // A server of subclasses serves wherever one of their bases does; the types only lack variance.
   return limited(server as unknown as HttpServer, limits);
@@ -96,15 +107,16 @@ export type CertificateFor = (name: string) => SecureContext | undefined;
 
 export function httpsServer(
   listener: Listener,
-  limits: ConnectionLimits,
+  { limits, doors }: Reception,
   { pair, certificateFor = () => undefined }: { pair: KeyPair; certificateFor?: CertificateFor | undefined },
 ): HttpsServer {
   const options = {
-    ...{ ...optionsOf(limits), ...pair, handshakeTimeout: limits.headMs },
+    ...{ ...optionsOf(limits), ...pair, handshakeTimeout: limits.firstByteMs },
     SNICallback: (name: string, done: (error: Error | null, context?: SecureContext) => void) =>
       done(null, certificateFor(name)),
   };
   const server = createTlsServer(options, listener) as unknown as HttpsServer;
+  doors.guardTls(server);
   acceptUpgrades(server, listener);
   return limited(server, limits).on("clientError", answerBrokenHttp);
 }

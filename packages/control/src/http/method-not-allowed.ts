@@ -12,6 +12,9 @@ export function answerMethodNotAllowed(app: FastifyInstance): (scope: FastifyIns
     for (const method of [route.method].flat()) methods.add(method as HTTPMethods);
   });
   return (scope) => {
+    // Bodies are not read: no token was asked for.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _body, done) => done(null));
     for (const [url, methods] of [...known]) {
       if (METHODS.every((method) => methods.has(method))) continue;
       const allow = [...methods].join(", ");

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** How long an unwanted body may go on, so that its sender gets to read the answer. */
-const LINGER_MS = 2_000;
+export const LINGER_MS = 2_000;
 
 /**
  * Ends the connection of a request that was answered before its body had come: refused, unauthorized or too large. Node would

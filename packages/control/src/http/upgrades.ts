@@ -10,6 +10,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import { SkerryError } from "@skerry/contract/errors";
 import { CountedResponse, countedRequestOf, type CountedRequest } from "./counted-request.ts";
 import type { Listener } from "./http-server.ts";
+import { LINGER_MS } from "./unread-bodies.ts";
 
 /** Larger messages end a connection: what is sent in one piece is held in one. */
 const MESSAGE_MAX_BYTES = 1024 * 1024;
@@ -33,10 +34,17 @@ export function acceptUpgrades(server: HttpServer | HttpsServer, listener: Liste
     response.shouldKeepAlive = false;
     socket.on("error", () => undefined); // "close" follows
     response.assignSocket(socket);
-    response.once("finish", () => socket.end());
+    response.once("finish", () => endRefused(socket));
     upgrades.set(request, { socket, head, response });
     listener(request, response);
   });
+}
+
+/** Node has taken its deadlines off the socket of an upgrade, so a client that does not end its own side would keep it. */
+function endRefused(socket: Socket): void {
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
 }
 
 const sockets = new WebSocketServer({

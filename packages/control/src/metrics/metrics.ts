@@ -1,6 +1,7 @@
 // Every metric of this process, in one list: docs/metrics.md is made of it. What is counted here is this replica's own; what a scrape
 // reads from the database (`DatabaseMetrics`) is the same on every replica.
 
+import { closeReasons } from "@skerry/contract/connections/doors";
 import { Counter, Gauge, Histogram, type Family } from "./families.ts";
 
 /** From a look-up to an upload, in seconds. */
@@ -25,6 +26,14 @@ export class Metrics {
   });
   readonly httpInFlight = new Gauge("skerry_http_requests_in_flight", {
     help: "HTTP requests that have not ended.",
+  });
+  readonly connections = new Gauge("skerry_connections", {
+    help: "Open connections to the API: those on which no request has been authenticated (`silent`), those on which a request without a token is served that a public port or a signed URL lets in (`visitor`), and those on which one has been (`authenticated`).",
+    labels: ["state"],
+  });
+  readonly connectionsRefused = new Counter("skerry_connections_refused_total", {
+    help: "Connections that were closed without an authenticated request: because of the bound of their address (`address`) or of all (`total`), for want of any that may be closed for them (`no_room`), or without a byte (`first_byte`) or a TLS handshake (`handshake`) in time.",
+    labels: ["reason"],
   });
   readonly sandboxCreation = new Histogram("skerry_sandbox_create_duration_seconds", {
     help: "Time from the request for a sandbox until it is ready or has failed.",
@@ -103,6 +112,8 @@ export class Metrics {
   constructor() {
     // What has no labels is there from the start, so that its first step is seen.
     this.httpInFlight.set(0);
+    for (const state of ["silent", "visitor", "authenticated"]) this.connections.set(0, state);
+    for (const reason of closeReasons) this.connectionsRefused.set(0, reason);
     this.auditLost.set(0);
     this.cacheEvictions.set(0);
     this.cacheFreed.set(0);

@@ -1,6 +1,6 @@
 // Tickets by address, in this process: for what has no token by which it could be limited. A bucket is full at first, and fills again evenly.
 
-import { isIPv6 } from "node:net";
+import { neighbourhood } from "@skerry/contract/connections/neighbourhood";
 import { BoundedMap } from "../values/bounded-map.ts";
 
 const MINUTE_MS = 60_000;
@@ -38,17 +38,4 @@ export class AddressTickets {
     const regained = ((performance.now() - entry.atMs) * this.#perMinute) / MINUTE_MS;
     return Math.min(this.#burst, entry.free + regained);
   }
-}
-
-/** What one customer of a provider has: an IPv4 address, or a /64 of IPv6. */
-export function neighbourhood(address: string): string {
-  const [plain = ""] = address.split("%");
-  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain) ?? [];
-  if (mapped !== undefined || !isIPv6(plain)) return mapped ?? plain;
-  const [head = "", tail] = plain.toLowerCase().split("::");
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
-  const groups = [...before, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
 }

@@ -59,13 +59,17 @@ export interface ControlProcess extends Replica {
   kill(): Promise<void>;
 }
 
-/** `skerry-control serve` as a process of its own, with its background services. */
+/** `skerry-control serve` as a process of its own, with its background services. `files`: how many it may have open. */
 export async function startControl(
   world: World,
   environment: Readonly<Record<string, string>> = {},
+  { files }: { readonly files?: number } = {},
 ): Promise<ControlProcess> {
   const name = `control-${randomUUID()}`;
-  const child = spawn(process.execPath, [inject("controlProgram"), "serve"], {
+  const command = [process.execPath, inject("controlProgram"), "serve"];
+  const [program = "", ...args] =
+    files === undefined ? command : ["prlimit", `--nofile=${files}:${files}`, ...command];
+  const child = spawn(program, args, {
     env: {
       PATH: process.env["PATH"],
       SKERRY_HOST_SOCKET: world.host.socketPath,

@@ -75,6 +75,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
       "SKERRY_RATE_AUTH_FAILURES_PER_MINUTE",
       "SKERRY_RATE_DOWNLOADS_PER_MINUTE",
       "SKERRY_RATE_VISITORS_PER_MINUTE",
+      "SKERRY_CONNECTIONS_PER_ADDRESS",
     ),
     ...passed(...limitNames.map((name) => `SKERRY_${name.toUpperCase()}`)),
     SKERRY_DATABASE_URL: databaseUrl(layout),
