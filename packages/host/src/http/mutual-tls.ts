@@ -1,11 +1,14 @@
 // The host API over TCP, beside the unix socket: TLS 1.3, and only for callers with a certificate of the
 // cluster's authority. It begins to listen when the host has a certificate, and takes a new one without a
 // restart. Clients without a certificate get no further than a handshake. The number of handshakes at once is
-// bounded, so that a flood of them does not keep control out.
+// bounded and the oldest makes room for the next, so that a flood of them does not keep control out, also where
+// it comes from control's own address.
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
-import type { Socket } from "node:net";
+import { connectionBounds, fileLimit } from "@skerry/contract/connections/file-limit";
+import { Doors } from "@skerry/contract/connections/doors";
+import { PressureLog } from "@skerry/contract/connections/pressure-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
 import type { Endpoint } from "../config.ts";
@@ -50,7 +53,7 @@ export async function serveMutualTls(
   });
   // A client without TLS or without a certificate of ours gets no answer.
   tlsServer.on("clientError", (_error, socket) => void socket.destroy());
-  boundStrangers(tlsServer, limits);
+  boundHandshakes(tlsServer, { limits, log });
   const update = async () => {
     const { credentials } = identity;
     if (credentials === undefined) return;
@@ -91,26 +94,24 @@ interface MutualTlsOptions {
   readonly limits?: MutualTlsLimits;
 }
 
-/** Counts connections whose handshake has not ended, and drops those that are too many. */
-function boundStrangers(tlsServer: Server, { strangersPerAddress, strangers }: MutualTlsLimits): void {
-  const waiting = new Map<string, Set<number>>();
-  let all = 0;
-  const forget = (address: string, port: number) => {
-    const ports = waiting.get(address);
-    if (ports?.delete(port) !== true) return;
-    all -= 1;
-    if (ports.size === 0) waiting.delete(address);
-  };
-  tlsServer.on("connection", (socket: Socket) => {
-    const { remoteAddress: address, remotePort: port } = socket;
-    if (address === undefined || port === undefined) return void socket.destroy();
-    const ports = waiting.get(address) ?? new Set();
-    if (all >= strangers || ports.size >= strangersPerAddress) return void socket.destroy();
-    waiting.set(address, ports.add(port));
-    all += 1;
-    socket.once("close", () => forget(address, port));
-  });
-  tlsServer.on("secureConnection", ({ remoteAddress = "", remotePort = 0 }) =>
-    forget(remoteAddress, remotePort),
+/** Bounds connections whose handshake has not ended; those of peers with a certificate are bounded by nothing but the
+ *  files of this process. */
+function boundHandshakes(tlsServer: Server, { limits, log }: { limits: MutualTlsLimits; log: Logger }): void {
+  const { strangersPerAddress: perAddress, strangers } = limits;
+  const closable = Math.min(strangers, connectionBounds(fileLimit()).closable);
+  const pressure = new PressureLog((closed) =>
+    log.warn(closed, "connections without a certificate were closed to make room for new ones"),
   );
+  const doors = new Doors({
+    bounds: { perAddress, closable, files: Infinity, perOwner: Infinity },
+    firstByteMs: limits.headMs,
+    observer: {
+      count: () => undefined,
+      closed: (reason, address) => pressure.closed(reason, address),
+    },
+  });
+  doors.guardTls(tlsServer, () => CLUSTER);
 }
+
+/** Every peer with a certificate of the authority is control or a host. */
+const CLUSTER = "cluster";
