@@ -231,6 +231,30 @@ test("metrics tell what is held and what was closed", async () => {
   await eventually(async () => (await held("silent")) === before, "those that have ended are not counted");
 });
 
+test("handshakes that fail, or that their client gives up, are not counted any more", async () => {
+  await using door = await listening();
+  const before = await held("silent");
+  const noise = await connected(door.tlsPort, HERE);
+  noise.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const old = connectTls({
+    port: door.tlsPort,
+    host: "127.0.0.1",
+    maxVersion: "TLSv1.1",
+    minVersion: "TLSv1",
+  });
+  old.on("error", () => undefined).resume();
+  const given = await connected(door.tlsPort, HERE);
+  given.write(Buffer.from("16030102000100", "hex"));
+  const reset = await connected(door.tlsPort, HERE);
+  await eventually(async () => (await held("silent")) >= before + 2, "those that are under way are counted");
+  given.end();
+  reset.resetAndDestroy();
+  const secured = await secure(door.tlsPort);
+  secured.end();
+  await eventually(async () => (await held("silent")) === before, "none is counted");
+  given.destroy();
+});
+
 test("a visitor's upload goes on beside silent connections, and its connection is as silent as others afterwards", async () => {
   await using door = await listening();
   const { body } = await world.call<{ url: string }>("POST", `/v1/sandboxes/${id}/urls`, {
