@@ -1,6 +1,6 @@
 // skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
-// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
-// `known-migrations`, `way-back NUMBER…`.
+// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `service list`, `service run NAME`, `describe`,
+// `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`, `restore-data NUMBER…`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { pino } from "pino";
@@ -34,6 +34,7 @@ import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
 import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-generation.ts";
 import { checkSchema, knownMigrations, migrate, wayBackFault } from "../db/migrations.ts";
+import { readDumpedMigrations, RestoreFault, restoreData } from "../db/restore-data.ts";
 
 try {
   const handedOut = {
@@ -134,6 +135,11 @@ async function restoreCommand(name: string): Promise<void> {
   switch (name) {
     case "known-migrations":
       return answer(knownMigrations);
+    // Both read the output of pg_restore at their standard input.
+    case "read-migrations":
+      return answer(await readDumpedMigrations(process.stdin));
+    case "restore-data":
+      return answer(await restoreData(readDatabaseUrl(), process.argv.slice(3).map(Number), process.stdin));
     case "way-back":
       return answer({ fault: wayBackFault(process.argv.slice(3).map(Number)) ?? null });
     case "check-schema":
@@ -149,7 +155,7 @@ async function restoreCommand(name: string): Promise<void> {
       return withDatabase(async (db) => answer(await takeOver(db)));
     default:
       throw new Error(
-        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, key, service, describe, hold-hosts, take-over, check-schema, known-migrations or way-back.`,
+        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, key, service, describe, hold-hosts, take-over, check-schema, known-migrations, read-migrations, restore-data or way-back.`,
       );
   }
 }
@@ -164,7 +170,7 @@ async function withDatabase(work: (db: Database) => Promise<void>): Promise<void
 }
 
 function describe(error: unknown): string {
-  const expected = [ConfigError, ListenError, CertificateError, SkerryError];
+  const expected = [ConfigError, ListenError, CertificateError, SkerryError, RestoreFault];
   if (expected.some((kind) => error instanceof kind)) return (error as Error).message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

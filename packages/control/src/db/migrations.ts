@@ -117,25 +117,37 @@ export const migrationCount = migrations.length;
 /** Brings the schema up to date and returns how many migrations that took. Replicas that start together take turns. */
 export async function migrate(db: Database): Promise<number> {
   return db.transaction().execute(async (transaction) => {
-    await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction);
-    await makeTable(transaction);
-    const applied = await appliedMigrations(transaction);
-    refuseUnknown(applied);
-    const done = new Set(applied.map(({ number }) => number));
-    const missing = migrations.filter(({ number }) => !done.has(number));
-    // An older version has never served a new database, so what it cannot read may be in there from the beginning, and it must not start beside.
-    const isNew = applied.length === 0;
-    for (const { number, name, text } of missing) {
-      // Without parameters PostgreSQL takes several statements in one query.
-      await sql.raw(text).execute(transaction);
-      const servesWith = isNew && number === READS_SEALED_AUTHORITY ? null : servesWithOf(number);
-      await sql`
-        insert into schema_migrations (number, name, serves_with) values (${number}, ${name}, ${servesWith})`.execute(
-        transaction,
-      );
-    }
-    return missing.length;
+    await lockMigrations(transaction);
+    return applyMigrations(transaction);
   });
+}
+
+export async function lockMigrations(transaction: Transaction<Tables>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction);
+}
+
+/** Applies those that the database lacks, or of these only the ones that `isWanted` names. */
+export async function applyMigrations(
+  transaction: Transaction<Tables>,
+  isWanted: (number: number) => boolean = () => true,
+): Promise<number> {
+  await makeTable(transaction);
+  const applied = await appliedMigrations(transaction);
+  refuseUnknown(applied);
+  const done = new Set(applied.map(({ number }) => number));
+  const missing = migrations.filter(({ number }) => !done.has(number) && isWanted(number));
+  // An older version has never served a new database, so what it cannot read may be in there from the beginning, and it must not start beside.
+  const isNew = applied.length === 0;
+  for (const { number, name, text } of missing) {
+    // Without parameters PostgreSQL takes several statements in one query.
+    await sql.raw(text).execute(transaction);
+    const servesWith = isNew && number === READS_SEALED_AUTHORITY ? null : servesWithOf(number);
+    await sql`
+      insert into schema_migrations (number, name, serves_with) values (${number}, ${name}, ${servesWith})`.execute(
+      transaction,
+    );
+  }
+  return missing.length;
 }
 
 /** Whether no version that cannot read a sealed key of the authority may serve with this database. */
