@@ -35,6 +35,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+function rootKey(): string {
+  return join(original.state, "keys/root.key");
+}
+
 /** An empty installation, which is stopped and removed. */
 async function empty(env: Readonly<Record<string, string>> = {}) {
   const made = await newInstallation({ assets: inject("assets"), env: { ...eagerServices, ...env } });
@@ -66,7 +70,8 @@ test("a restored platform answers with the same tokens, and its hosts obey it wh
 
   await using copy = await empty();
   const key = join(copy.state, "keys/root.key");
-  const said = await skerry(copy.env, "restore", file);
+  await expect(skerry(copy.env, "restore", file)).rejects.toThrow("which is not here");
+  const said = await skerry(copy.env, "restore", "--accept-unverified", file);
   expect(said).toContain("Its 1 hosts on other machines still obey");
   expect(said).toContain(`put the copy of the root key file in the place of ${key}`);
   await skerry(copy.env, "up");
@@ -101,22 +106,31 @@ test("a restored platform answers with the same tokens, and its hosts obey it wh
 
 test("a backup is made while Skerry is down, too, and it is down afterwards", async () => {
   await using copy = await empty();
-  await skerry(copy.env, "restore", file);
+  const said = await skerry(copy.env, "restore", "--root-key", rootKey(), file);
+  expect(said).not.toMatch(/not known which installation|Left out|root key/);
+  // It is put in its place, and seals and signs there.
+  const key = join(copy.state, "keys/root.key");
+  const { uid, mode } = await stat(key);
+  expect([uid, mode & 0o777]).toEqual([0, 0o440]);
+  expect(await readFile(key, "utf8")).toBe(await readFile(rootKey(), "utf8"));
   await skerry(copy.env, "backup", join(folder, "again.backup"));
+  await using other = await empty({ SKERRY_ROOT_KEY_FILE: rootKey() });
+  await skerry(other.env, "restore", join(folder, "again.backup"));
   expect((await stat(join(folder, "again.backup"))).size).toBeGreaterThan(10_000);
   expect(await run("pgrep", "-f", copy.state).catch(() => "none")).toBe("none");
 });
 
 test("nothing is restored over what is there, and a restore that broke off is begun anew", async () => {
   await using copy = await empty();
+  const restore = () => skerry(copy.env, "restore", "--root-key", rootKey(), file);
   await writeFile(join(copy.state, "mine"), "");
-  await expect(skerry(copy.env, "restore", file)).rejects.toThrow("state_not_empty");
+  await expect(restore()).rejects.toThrow("state_not_empty");
   await rm(join(copy.state, "mine"));
   // As a kill in the middle leaves it.
-  await skerry(copy.env, "restore", file);
+  await restore();
   await writeFile(join(copy.state, "restoring"), file);
   await expect(skerry(copy.env, "up")).rejects.toThrow("restore_unfinished");
-  await skerry(copy.env, "restore", file);
+  await restore();
   expect(await readdir(copy.state)).not.toContain("restoring");
 });
 
@@ -128,9 +142,13 @@ test("a damaged file, and one that was cut off, change nothing", async () => {
     await using handle = await open(damaged, "r+");
     await handle.write(Buffer.from([0x7f]), 0, 1, 3_000);
   }
-  await expect(skerry(copy.env, "restore", damaged)).rejects.toThrow("database.dump is not what was written");
+  await expect(skerry(copy.env, "restore", "--root-key", rootKey(), damaged)).rejects.toThrow(
+    "database.dump is not what was written",
+  );
   await run("truncate", "--size=8000", damaged);
-  await expect(skerry(copy.env, "restore", damaged)).rejects.toThrow("backup_damaged");
+  await expect(skerry(copy.env, "restore", "--root-key", rootKey(), damaged)).rejects.toThrow(
+    "backup_damaged",
+  );
   expect(await readdir(copy.state)).toEqual([]);
 });
 

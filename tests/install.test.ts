@@ -203,7 +203,7 @@ whole?.(
       expect((await execute("tar", ["-xOf", backup, "settings.env"])).stdout).toContain(state);
       const restoring = { SKERRY_STATE: "/var/lib/skerry-restored", SKERRY_HOST_ASSETS: assets };
       const restore = (tree: string, file: string) =>
-        machine.runWith(restoring, join(tree, "bin/skerry"), "restore", file);
+        machine.runWith(restoring, join(tree, "bin/skerry"), "restore", "--accept-unverified", file);
       await expect(restore(unpacked.tree, newer)).rejects.toThrow("backup_newer");
       expect(await restore(later, backup)).toContain("The settings of its service are in");
 

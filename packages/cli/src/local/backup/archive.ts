@@ -9,7 +9,12 @@ import { CliError } from "../../errors.ts";
 const BLOCK = 512;
 const NAME_BYTES = 100;
 const MANIFEST = "manifest.json";
+const MAC = `${MANIFEST}.mac`;
+const MAC_MAX_BYTES = 256;
 const MANIFEST_MAX_BYTES = 1024 * 1024;
+const NAME = /^[a-z][a-z0-9.-]*$/;
+const TYPE_AT = 156;
+const REGULAR_FILE = "0".charCodeAt(0);
 const COPY_BYTES = 1024 * 1024;
 /** An archive of ours has fewer entries; a file that goes on is not one. */
 const ENTRIES_MAX = 16;
@@ -63,12 +68,13 @@ export class ArchiveWriter implements AsyncDisposable {
     this.#contents.push({ name, bytes, sha256: hash.digest("hex") });
   }
 
-  /** The file is in its place afterwards, in that of one that was there before. */
-  async finish(manifest: object): Promise<void> {
+  /** The file is in its place afterwards, in that of one that was there before. `sign`: see `origin.ts`. */
+  async finish(manifest: object, sign?: (manifest: Uint8Array) => string): Promise<void> {
     const text = Buffer.from(`${JSON.stringify({ ...manifest, contents: this.#contents }, undefined, 2)}\n`);
     const digest = createHash("sha256").update(text).digest("hex");
     await this.add(MANIFEST, chunksOf(text));
     await this.add(`${MANIFEST}.sha256`, chunksOf(Buffer.from(`${digest}  ${MANIFEST}\n`)));
+    if (sign !== undefined) await this.add(MAC, chunksOf(Buffer.from(sign(text))));
     await this.#write(Buffer.alloc(2 * BLOCK), this.#at);
     await this.#file.sync();
     await this.#file.close();
@@ -116,23 +122,41 @@ export class ArchiveReader implements AsyncDisposable {
     }
   }
 
-  /** As it was given to `finish`, unless it is damaged. */
-  async manifest(): Promise<unknown> {
-    const entry = this.#entry(MANIFEST);
-    if (entry.bytes > MANIFEST_MAX_BYTES) throw damaged(this.#path, "its manifest is too long");
-    const text = await this.#whole(entry);
-    const [digest] = (await this.#whole(this.#entry(`${MANIFEST}.sha256`))).toString("utf8").split(" ");
+  /** The text of what was given to `finish`, unless it is damaged. */
+  async manifest(): Promise<Buffer> {
+    const text = await this.text(MANIFEST, MANIFEST_MAX_BYTES);
+    const [digest] = (await this.text(`${MANIFEST}.sha256`, BLOCK)).toString("utf8").split(" ");
     if (createHash("sha256").update(text).digest("hex") !== digest)
       throw damaged(this.#path, "its manifest was changed");
-    return JSON.parse(text.toString("utf8"));
+    return text;
+  }
+
+  /** What `sign` has made of the manifest; undefined where the backup is from before that. */
+  async mac(): Promise<string | undefined> {
+    if (!this.#entries.some(({ name }) => name === MAC)) return undefined;
+    return (await this.text(MAC, MAC_MAX_BYTES)).toString("latin1");
+  }
+
+  async text(name: string, maxBytes: number): Promise<Buffer> {
+    if (this.#entry(name).bytes > maxBytes) throw damaged(this.#path, `${name} is too long`);
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.content(name)) chunks.push(chunk);
+    return Buffer.concat(chunks);
   }
 
   /** Throws where it is not the one of the manifest. */
-  async check({ name, bytes, sha256 }: Content): Promise<void> {
-    const entry = this.#entry(name);
+  async check(content: Content): Promise<void> {
+    for await (const _ of this.checked(content));
+  }
+
+  /** Its bytes. Throws at their end where they are not those of the manifest: the file may have changed since it was checked. */
+  async *checked({ name, bytes, sha256 }: Content): AsyncGenerator<Buffer> {
     const hash = createHash("sha256");
-    for await (const chunk of this.content(name)) hash.update(chunk);
-    if (entry.bytes !== bytes || hash.digest("hex") !== sha256)
+    for await (const chunk of this.content(name)) {
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (this.#entry(name).bytes !== bytes || hash.digest("hex") !== sha256)
       throw damaged(this.#path, `${name} is not what was written`);
   }
 
@@ -156,12 +180,6 @@ export class ArchiveReader implements AsyncDisposable {
     if (found === undefined) throw damaged(this.#path, `${name} is missing; it may have been cut off`);
     return found;
   }
-
-  async #whole(entry: Entry): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.content(entry.name)) chunks.push(chunk);
-    return Buffer.concat(chunks);
-  }
 }
 
 async function* chunksOf(data: Buffer): AsyncGenerator<Buffer> {
@@ -171,7 +189,7 @@ async function* chunksOf(data: Buffer): AsyncGenerator<Buffer> {
 async function readEntries(file: FileHandle, path: string): Promise<Entry[]> {
   const { size } = await file.stat();
   const entries: Entry[] = [];
-  for (let at = 0; at + BLOCK <= size && entries.length < ENTRIES_MAX;) {
+  for (let at = 0; at + BLOCK <= size;) {
     const header = Buffer.alloc(BLOCK);
     await file.read(header, 0, BLOCK, at);
     if (header.every((byte) => byte === 0)) break;
@@ -179,7 +197,12 @@ async function readEntries(file: FileHandle, path: string): Promise<Entry[]> {
       throw damaged(path, "it is no backup, or was changed");
     const bytes = Number(header.readBigUInt64BE(128));
     if (at + BLOCK + bytes > size) throw damaged(path, "it ends too early");
-    entries.push({ name: header.toString("utf8", 0, header.indexOf(0)), bytes, at: at + BLOCK });
+    const name = header.toString("latin1", 0, Math.min(header.indexOf(0), NAME_BYTES));
+    // Nothing is ever written under a name of the archive; that one of another kind is there shows that it is not ours.
+    if (header[TYPE_AT] !== REGULAR_FILE || !NAME.test(name)) throw damaged(path, "it is no backup");
+    if (entries.some((entry) => entry.name === name)) throw damaged(path, `it has ${name} twice`);
+    if (entries.length === ENTRIES_MAX) throw damaged(path, "it has more parts than a backup");
+    entries.push({ name, bytes, at: at + BLOCK });
     at += BLOCK + Math.ceil(bytes / BLOCK) * BLOCK;
   }
   return entries;

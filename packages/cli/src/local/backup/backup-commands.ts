@@ -4,6 +4,11 @@ import type { Command } from "commander";
 import { addExamples } from "../../options.ts";
 import { ownLayout } from "../system/layout.ts";
 
+interface RestoreFlags {
+  readonly rootKey?: string;
+  readonly acceptUnverified?: boolean;
+}
+
 export function registerBackupCommands(program: Command): void {
   const backup = program
     .command("backup")
@@ -23,14 +28,20 @@ export function registerBackupCommands(program: Command): void {
     .command("restore")
     .description("Make a control plane of a backup, in an empty state folder.")
     .argument("<file>", "what `skerry backup` has written")
-    .action(async (file: string) => {
+    .option(
+      "--root-key <file>",
+      "a copy of the root key file: tells whether the backup is yours, and is put in its place",
+    )
+    .option("--accept-unverified", "restore it although it is not known which installation has made it")
+    .action(async (file: string, { rootKey, acceptUnverified = false }: RestoreFlags) => {
       const { restore: read } = await import("./restore.ts");
-      process.stdout.write(`${await read(ownLayout(), file)}\n`);
+      const options = { rootKeyCopy: rootKey, acceptUnverified };
+      process.stdout.write(`${await read(ownLayout(), file, options)}\n`);
     });
   addExamples(
     restore,
-    "skerry restore /backup/skerry-2026-11-22.backup",
-    "SKERRY_STATE=/srv/skerry skerry restore /backup/skerry-2026-11-22.backup",
+    "skerry restore --root-key /safe/root.key /backup/skerry-2026-11-22.backup",
+    "SKERRY_STATE=/srv/skerry skerry restore --root-key /safe/root.key /backup/skerry-2026-11-22.backup",
   );
   const takeOver = program
     .command("take-over")

@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { CliError, exitCodes } from "../../errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
+import { readRootKeys } from "../servers/root-key.ts";
 import { fileExists } from "../system/files.ts";
 import { installedSettings } from "../system/installed-settings.ts";
 import type { Layout } from "../system/layout.ts";
@@ -17,6 +18,7 @@ import { findSystemUser } from "../system/system-user.ts";
 import { ArchiveWriter } from "./archive.ts";
 import { DatabaseTools } from "./database-tools.ts";
 import { DATABASE, SETTINGS, writeManifest, type ManifestFacts } from "./manifest.ts";
+import { macOf } from "./origin.ts";
 
 export interface BackupOptions {
   /** Of this program. */
@@ -51,7 +53,12 @@ export async function backup(
   await step("Back up the database", () => archive.add(DATABASE, tools.dump()));
   const settings = installedSettings(layout.dist);
   if (settings !== undefined) await archive.add(SETTINGS, oneChunk(settings));
-  await archive.finish(writeManifest(await factsOf(layout, tools.major, version)));
+  // The first one seals now. A control plane that was restored without its root key has none yet.
+  const [key] = await readRootKeys(layout).catch(() => []);
+  await archive.finish(
+    writeManifest(await factsOf(layout, tools.major, version)),
+    key === undefined ? undefined : (manifest) => macOf(manifest, key),
+  );
   process.stdout.write(
     `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY,\nand the root key: keep a copy of ${layout.rootKeyFile} elsewhere. Without it no secret in the backup opens,\nand a control plane restored from it reaches no host on another machine.\n`,
   );

@@ -108,26 +108,6 @@ export class DatabaseTools {
     }
   }
 
-  /** All or nothing, into a database without tables. */
-  async restore(dump: AsyncIterable<Uint8Array>): Promise<void> {
-    const database = this.#env["PGDATABASE"] ?? "";
-    const args = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"];
-    const child = spawn(this.#program("pg_restore"), [...args, `--dbname=${database}`], {
-      ...this.#as(),
-      stdio: ["pipe", "ignore", "pipe"],
-    });
-    const ended = endOf(child);
-    ended.catch(() => undefined);
-    // It has ended, and says why.
-    child.stdin.on("error", () => undefined);
-    for await (const chunk of dump) {
-      if (child.stdin.destroyed) break;
-      if (!child.stdin.write(chunk)) await drained(child.stdin);
-    }
-    child.stdin.end();
-    await ended;
-  }
-
   #program(name: string): string {
     return join(PROGRAMS, String(this.major), "bin", name);
   }
@@ -135,12 +115,6 @@ export class DatabaseTools {
   #as() {
     return { uid: this.#user.uid, gid: this.#user.gid, cwd: "/", env: this.#env };
   }
-}
-
-function drained(stream: NodeJS.WritableStream): Promise<void> {
-  return new Promise((resolve) => {
-    for (const event of ["drain", "close", "error"]) stream.once(event, () => resolve());
-  });
 }
 
 function endOf(child: ReturnType<typeof spawn>): Promise<void> {

@@ -28,11 +28,61 @@ export function writeManifest(facts: ManifestFacts): Omit<Manifest, "contents"> 
   return { format: FORMAT, ...facts };
 }
 
-/** Its digest has been checked, so it is as some version of Skerry has written it. */
-export function readManifest(value: unknown, path: string): Manifest {
-  const manifest = value as Manifest;
-  if (manifest.format === FORMAT) return manifest;
-  throw new CliError("backup_newer", `${path} was written by Skerry ${manifest.skerry}, in a newer format.`, {
-    remediation: "Nothing was changed. Restore it with that version.",
-  });
+/** A digest beside it tells of damage alone, so its text may be anything. What is shown of it holds no control characters. */
+export function readManifest(text: Buffer, path: string): Manifest {
+  const manifest = parsed(text);
+  if (typeof manifest["format"] === "number" && manifest["format"] > FORMAT)
+    throw new CliError("backup_newer", `${path} was written in a newer format.`, {
+      remediation: "Nothing was changed. Restore it with the version that wrote it.",
+    });
+  const wrong = Object.entries(FIELDS).find(([name, isRight]) => !isRight(manifest[name]));
+  if (wrong !== undefined)
+    throw new CliError(
+      "backup_damaged",
+      `${path} cannot be restored: its manifest has a wrong "${wrong[0]}".`,
+      {
+        remediation: "Nothing was changed. Take another backup.",
+      },
+    );
+  // Each field was looked at.
+  return manifest as unknown as Manifest;
+}
+
+function parsed(text: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text.toString("utf8"));
+    // Of a number or a string no field is there.
+    return { ...(value as object) };
+  } catch {
+    return {};
+  }
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+const isWord = (value: unknown): boolean => typeof value === "string" && /^[\w.:+-]{1,255}$/.test(value);
+
+const FIELDS: Readonly<Record<keyof Manifest, (value: unknown) => boolean>> = {
+  format: (value) => value === FORMAT,
+  skerry: isWord,
+  created_at: isWord,
+  machine: isWord,
+  postgresql: isCount,
+  migrations: (value) => Array.isArray(value) && value.every(isCount),
+  organizations: isCount,
+  joined_hosts: isCount,
+  contents: (value) => Array.isArray(value) && isContents(value),
+};
+
+/** The database, and at most the settings beside it. */
+function isContents(contents: readonly unknown[]): boolean {
+  const names = contents.map((content) => (content as Partial<Content> | null)?.name);
+  return (
+    names.includes(DATABASE) &&
+    new Set(names).size === names.length &&
+    names.every((name) => name === DATABASE || name === SETTINGS) &&
+    // Each is an object, because it has a name.
+    (contents as readonly Content[]).every(
+      ({ bytes, sha256 }) => isCount(bytes) && /^[0-9a-f]{64}$/.test(String(sha256)),
+    )
+  );
 }

@@ -1,45 +1,94 @@
 // `skerry restore`: a control plane from a backup, in an empty state folder. Everything is checked before anything is made, and a restore that
 // breaks off leaves a marker, so that no command starts half of a database.
+//
+// A backup is input: a file that came from elsewhere, or was changed where it lay. It gives rows of our own tables and values of our own
+// settings, and nothing in it is executed, whether it is verified or not.
 
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { RootKey } from "@skerry/contract/sealing/root-key-file";
 import { CliError } from "../../errors.ts";
-import { controlCommand } from "../servers/control-command.ts";
+import { controlCommand, feedControlCommand } from "../servers/control-command.ts";
 import { installedMajors } from "../servers/choose-postgres.ts";
 import { Postgres } from "../servers/postgres.ts";
-import { awaitRootKey, idsOfRootKeys } from "../servers/root-key.ts";
+import { awaitRootKey, idsOfRootKeys, placeRootKeys, readRootKeys } from "../servers/root-key.ts";
 import { makeFolders } from "../servers/supervise.ts";
 import { RESTORING, type Layout } from "../system/layout.ts";
 import { lockCommands } from "../system/lock.ts";
 import { requireRoot } from "../system/require-root.ts";
+import { writeSettings } from "../system/settings-file.ts";
 import { step } from "../system/step.ts";
 import { ensureSystemUser } from "../system/system-user.ts";
-import { ArchiveReader } from "./archive.ts";
+import { ArchiveReader, type Content } from "./archive.ts";
 import { DatabaseTools } from "./database-tools.ts";
+import { entriesOf, rowsOf, strangersOf, type Dump } from "./dump.ts";
 import { DATABASE, readManifest, SETTINGS, type Manifest } from "./manifest.ts";
+import { whyUnverified } from "./origin.ts";
+import { restoreReport } from "./restore-report.ts";
+import { takeSettings, type TakenSettings } from "./restored-settings.ts";
+import { whileThereIsRoom } from "./room.ts";
+
+const SETTINGS_MAX_BYTES = 256 * 1024;
+
+export interface RestoreOptions {
+  /** A copy of the root key file; undefined: that of the layout, where it is there. */
+  readonly rootKeyCopy: string | undefined;
+  readonly acceptUnverified: boolean;
+}
 
 /** Resolves with what the operator has to know. */
-export async function restore(layout: Layout, file: string): Promise<string> {
+export async function restore(layout: Layout, file: string, options: RestoreOptions): Promise<string> {
   requireRoot("restore");
   const path = resolve(file);
   await using archive = await ArchiveReader.open(path);
-  const manifest = readManifest(await archive.manifest(), path);
+  const text = await archive.manifest();
+  const manifest = readManifest(text, path);
+  const keys = await keysAtHand(layout, options);
+  const unverified = whyUnverified(text, await archive.mac(), keys);
+  if (unverified !== undefined && !options.acceptUnverified) throw notVerified(path, unverified);
   await step("Check the backup", async () => {
     for (const content of manifest.contents) await archive.check(content);
   });
-  await refuseNewer(layout, manifest);
+  const user = await ensureSystemUser(layout.state);
+  const dump = { read: () => archive.checked(contentOf(manifest, DATABASE)), user };
+  const migrations = await refuseNewer(layout, manifest, dump);
   await refuseUsed(layout);
   await mkdir(layout.state, { recursive: true, mode: 0o711 });
   await writeFile(join(layout.state, RESTORING), `${path}\n`, { mode: 0o600 });
   await makeFolders(layout);
   await lockCommands(layout);
-  const plane = await step("Restore the database", () => restoreDatabase(layout, archive));
+  const plane = await step("Restore the database", () => restoreDatabase(layout, dump, migrations));
+  if (options.rootKeyCopy !== undefined) await placeRootKeys(layout, keys, user);
   const rootKeys = await missingRootKeys(layout, plane.root_keys);
   const settings = manifest.contents.some(({ name }) => name === SETTINGS)
     ? await restoreSettings(layout, archive)
     : undefined;
   await rm(join(layout.state, RESTORING));
-  return report(layout, manifest, { joinedHosts: plane.joined_hosts, settings, rootKeys });
+  const { joined_hosts: joinedHosts, leftOut } = plane;
+  return restoreReport(layout, manifest, { joinedHosts, settings, rootKeys, leftOut, unverified });
+}
+
+/** Throws where a copy was named that cannot be read. */
+async function keysAtHand(layout: Layout, { rootKeyCopy }: RestoreOptions): Promise<readonly RootKey[]> {
+  if (rootKeyCopy !== undefined) return readRootKeys({ rootKeyFile: resolve(rootKeyCopy) });
+  return readRootKeys(layout).catch(() => []);
+}
+
+function notVerified(path: string, why: string): CliError {
+  return new CliError(
+    "backup_unverified",
+    `It is not known that ${path} was made by your installation. ${why}`,
+    {
+      remediation:
+        "Nothing was changed. Name a copy of the root key file with --root-key. If you know where the file comes from: --accept-unverified.",
+    },
+  );
+}
+
+function contentOf({ contents }: Manifest, name: string): Content {
+  const found = contents.find((content) => content.name === name);
+  if (found === undefined) throw new Error(`the manifest has no ${name}`);
+  return found;
 }
 
 interface RestoredPlane {
@@ -48,8 +97,18 @@ interface RestoredPlane {
   readonly root_keys: readonly string[];
 }
 
-async function restoreDatabase(layout: Layout, archive: ArchiveReader): Promise<RestoredPlane> {
-  const user = await ensureSystemUser(layout.state);
+/** As control prints it. */
+interface RestoredData {
+  readonly dropped: readonly string[];
+  readonly names: readonly string[];
+}
+
+async function restoreDatabase(
+  layout: Layout,
+  dump: Dump,
+  migrations: readonly number[],
+): Promise<RestoredPlane & { readonly leftOut: readonly string[] }> {
+  const { user } = dump;
   const isPrivate = layout.externalDatabaseUrl === undefined;
   const postgres = isPrivate ? await Postgres.open(layout, user) : undefined;
   await postgres?.prepare(user);
@@ -59,10 +118,20 @@ async function restoreDatabase(layout: Layout, archive: ArchiveReader): Promise<
     const tools = await DatabaseTools.open(layout, user);
     if ((await tools.ask("select count(*) from pg_tables where schemaname = 'public'")) !== "0")
       throw databaseUsed();
-    await tools.restore(archive.content(DATABASE));
-    const answer = await controlCommand(layout, ["hold-hosts"], { failure: "restore_failed" });
+    // The disk of an operator's own database is on a machine that we do not see.
+    const rows = isPrivate ? whileThereIsRoom(rowsOf(dump), layout.postgresData) : rowsOf(dump);
+    const answer = await feedControlCommand(layout, ["restore-data", ...migrations.map(String)], {
+      failure: "restore_failed",
+      user,
+      input: rows,
+    });
     // Control is of the same build.
-    return answer as RestoredPlane;
+    const { dropped, names } = answer as RestoredData;
+    const plane = (await controlCommand(layout, ["hold-hosts"], {
+      failure: "restore_failed",
+    })) as RestoredPlane;
+    const leftOut = new Set([...strangersOf(await entriesOf(dump), names), ...dropped]);
+    return { ...plane, leftOut: [...leftOut] };
   } finally {
     await postgres?.stop();
   }
@@ -76,27 +145,25 @@ async function missingRootKeys(layout: Layout, needed: readonly string[]): Promi
   return missing;
 }
 
-async function restoreSettings({ state }: Layout, archive: ArchiveReader): Promise<string> {
-  const file = join(state, SETTINGS);
-  const chunks: Buffer[] = [];
-  for await (const chunk of archive.content(SETTINGS)) chunks.push(chunk);
-  await writeFile(file, Buffer.concat(chunks), { mode: 0o600 });
-  return file;
+/** For `skerry install`; the file has what was taken, and nothing else of the backup's. */
+async function restoreSettings({ state }: Layout, archive: ArchiveReader): Promise<TakenSettings> {
+  const text = await archive.text(SETTINGS, SETTINGS_MAX_BYTES);
+  const settings = takeSettings(text.toString("utf8"));
+  await rm(join(state, SETTINGS), { force: true });
+  await writeFile(join(state, SETTINGS), writeSettings(settings.taken), { mode: 0o600, flag: "wx" });
+  return settings;
 }
 
-/** Before anything is made. */
-async function refuseNewer(layout: Layout, { migrations, postgresql, skerry }: Manifest): Promise<void> {
-  await ensureSystemUser(layout.state);
+/** Before anything is made. Returns the migrations that the dump's database had: what the manifest says of them is not relied on. */
+async function refuseNewer(
+  layout: Layout,
+  { migrations, postgresql, skerry }: Manifest,
+  dump: Dump,
+): Promise<readonly number[]> {
   const known = (await controlCommand(layout, ["known-migrations"], {
     failure: "restore_failed",
   })) as readonly number[];
-  const unknown = migrations.filter((number) => !known.includes(number));
-  if (unknown.length > 0)
-    throw new CliError(
-      "backup_newer",
-      `The backup is of Skerry ${skerry} and has migration ${unknown.join(", ")}, which this version does not know.`,
-      { remediation: "Nothing was changed. Restore it with that version or a newer one." },
-    );
+  refuseUnknown(migrations, known, skerry);
   const majors = await installedMajors();
   if (layout.externalDatabaseUrl === undefined && !majors.some((major) => major >= postgresql))
     throw new CliError(
@@ -104,6 +171,23 @@ async function refuseNewer(layout: Layout, { migrations, postgresql, skerry }: M
       `The backup is of PostgreSQL ${postgresql}, and this machine has ${majors.join(", ") || "none"}.`,
       { remediation: `Nothing was changed. Install postgresql-${postgresql} or newer.` },
     );
+  const dumped = (await feedControlCommand(layout, ["read-migrations"], {
+    failure: "backup_damaged",
+    user: dump.user,
+    input: rowsOf(dump, "schema_migrations"),
+  })) as readonly number[];
+  refuseUnknown(dumped, known, skerry);
+  return dumped;
+}
+
+function refuseUnknown(migrations: readonly number[], known: readonly number[], skerry: string): void {
+  const unknown = migrations.filter((number) => !known.includes(number));
+  if (unknown.length === 0) return;
+  throw new CliError(
+    "backup_newer",
+    `The backup is of Skerry ${skerry} and has migration ${unknown.join(", ")}, which this version does not know.`,
+    { remediation: "Nothing was changed. Restore it with that version or a newer one." },
+  );
 }
 
 async function refuseUsed({ state }: Layout): Promise<void> {
@@ -121,32 +205,4 @@ function databaseUsed(): CliError {
   return new CliError("database_not_empty", "The database of SKERRY_DATABASE_URL has tables.", {
     remediation: "Nothing was changed in it. Restore into an empty database.",
   });
-}
-
-interface Restored {
-  readonly joinedHosts: number;
-  readonly settings: string | undefined;
-  readonly rootKeys: readonly string[];
-}
-
-function report(
-  { state, rootKeyFile }: Layout,
-  { created_at, machine, organizations }: Manifest,
-  { joinedHosts, settings, rootKeys }: Restored,
-): string {
-  const lines = [
-    `Restored in ${state}: the control plane of ${machine} as it was at ${created_at}, with ${organizations} organizations and all their tokens.`,
-    "Start it with `skerry up`, or with `skerry install` as a service.",
-  ];
-  if (settings !== undefined)
-    lines.push(`The settings of its service are in ${settings}; \`skerry install\` takes them over.`);
-  if (rootKeys.length > 0)
-    lines.push(
-      `Before that, put the copy of the root key file in the place of ${rootKeyFile}: the backup was sealed under ${rootKeys.join(", ")}. Without it no secret opens, and no host on another machine is reached.`,
-    );
-  if (joinedHosts > 0)
-    lines.push(
-      `Its ${joinedHosts} hosts on other machines still obey the control plane that the backup was made of. \`skerry take-over\` has them obey this one. From then on they refuse that one, and sandboxes that it has made since the backup are removed.`,
-    );
-  return lines.join("\n");
 }

@@ -45,7 +45,9 @@ export async function install(layout: Layout, installation: Installation, releas
     await makeCurrent(installation, version);
     await writeRecord(installation, layout);
   });
-  await writeServiceSettings(installation, layout);
+  const leftOut = await writeServiceSettings(installation, layout);
+  if (leftOut.length > 0)
+    process.stdout.write(`Left out, because Skerry has no such settings: ${leftOut.join(", ")}\n`);
   await step("Write the units", () => writeUnits(installation, layout));
   if (!isHere)
     return `The units are in ${under(installation, installation.units)}, and start with that system.`;

@@ -5,7 +5,8 @@ import { CliError } from "../../errors.ts";
 import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
 import { controlEnvironment } from "./services.ts";
-import { findSystemUser } from "../system/system-user.ts";
+import { pipeThrough, PipeFailure } from "../system/pipe-through.ts";
+import { findSystemUser, type SystemUser } from "../system/system-user.ts";
 
 /** What it prints, which is JSON. `failure` is the code of the error where it says that it could not. */
 export async function controlCommand(
@@ -21,11 +22,39 @@ export async function controlCommand(
   }
   requireControlsUser(args[0] ?? "", user.uid);
   const { code, stdout, stderr } = await run(process.execPath, [`${layout.dist}/control.js`, ...args], {
-    env: { PATH: environment()["PATH"], ...controlEnvironment(layout, user), SKERRY_LOG_LEVEL: "silent" },
+    env: controlCommandEnvironment(layout, user),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   if (code !== 0) throw new CliError(failure, wordsOf(stderr));
   return JSON.parse(stdout);
+}
+
+/** The same of a command that reads a stream, for as long as that takes. */
+export async function feedControlCommand(
+  layout: Layout,
+  args: readonly string[],
+  { failure, user, input }: FeedOptions,
+): Promise<unknown> {
+  const options = { cwd: "/", env: controlCommandEnvironment(layout, user) };
+  let stdout = "";
+  try {
+    const program = [`${layout.dist}/control.js`, ...args];
+    for await (const chunk of pipeThrough(process.execPath, program, options, input))
+      stdout += chunk.toString("utf8");
+  } catch (error) {
+    throw error instanceof PipeFailure ? new CliError(failure, wordsOf(error.stderr)) : error;
+  }
+  return JSON.parse(stdout);
+}
+
+interface FeedOptions {
+  readonly failure: string;
+  readonly user: SystemUser;
+  readonly input: AsyncIterable<Uint8Array>;
+}
+
+function controlCommandEnvironment(layout: Layout, user: SystemUser): NodeJS.ProcessEnv {
+  return { PATH: environment()["PATH"], ...controlEnvironment(layout, user), SKERRY_LOG_LEVEL: "silent" };
 }
 
 /** Control gives up root's rights for its own user's, whom alone the database lets in. */

@@ -11,6 +11,7 @@ import {
   type RootKey,
 } from "@skerry/contract/sealing/root-key-file";
 import { CliError } from "../../errors.ts";
+import { printable } from "../../output.ts";
 import { fileExists } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";
 import type { SystemUser } from "../system/system-user.ts";
@@ -23,21 +24,7 @@ export async function ensureRootKey(layout: Layout, user: SystemUser): Promise<v
   const { rootKeyFile: file } = layout;
   if (await fileExists(file)) return takeFromUser(file, user);
   if (await fileExists(awaitedFile(file))) return;
-  const folder = dirname(file);
-  if (!(await fileExists(folder))) {
-    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-    await chown(folder, 0, user.gid);
-  }
-  const written = await writeBeside(file, formatRootKeys([newRootKey()]), user);
-  try {
-    // A link is never made over a file: of two that start at the same time the first one's key counts.
-    await link(written, file);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
-  } finally {
-    await rm(written, { force: true });
-  }
-  await syncFolder(folder);
+  await placeRootKeys(layout, [newRootKey()], user);
 }
 
 /** Is there where a restored database needs keys that the file has to have. Says in words which. */
@@ -52,9 +39,38 @@ export async function awaitRootKey(
 ): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: FOLDER_MODE });
   await chown(dirname(file), 0, gid);
-  const text = `Put the root key file of the backup here as ${file}: with the keys ${ids.join(", ")}.
+  const text = `Put the root key file of the backup here as ${file}: with the keys ${printable(ids.join(", "))}.
 `;
   await writeFile(awaitedFile(file), text, { mode: 0o644 });
+}
+
+/** Puts a copy of the file in its place, unless there is one. */
+export async function placeRootKeys(
+  { rootKeyFile: file }: Layout,
+  keys: readonly RootKey[],
+  user: SystemUser,
+): Promise<void> {
+  await makeFolder(dirname(file), user);
+  await placeFile(file, keys, user);
+}
+
+async function makeFolder(folder: string, { gid }: SystemUser): Promise<void> {
+  if (await fileExists(folder)) return;
+  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  await chown(folder, 0, gid);
+}
+
+/** A link is never made over a file: of two that start at the same time the first one's key counts. */
+async function placeFile(file: string, keys: readonly RootKey[], user: SystemUser): Promise<void> {
+  const written = await writeBeside(file, formatRootKeys(keys), user);
+  try {
+    await link(written, file);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
+  } finally {
+    await rm(written, { force: true });
+  }
+  await syncFolder(dirname(file));
 }
 
 /** Earlier versions gave it to control's user, who could have written to it. */
@@ -75,7 +91,9 @@ export function idsOfRootKeys(layout: Layout): Promise<readonly string[]> {
 }
 
 /** Throws `secrets_unavailable`. */
-export async function readRootKeys({ rootKeyFile: file }: Layout): Promise<readonly RootKey[]> {
+export async function readRootKeys({
+  rootKeyFile: file,
+}: Pick<Layout, "rootKeyFile">): Promise<readonly RootKey[]> {
   try {
     return parseRootKeys(await readFile(file, "utf8"));
   } catch (error) {

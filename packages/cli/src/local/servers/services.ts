@@ -1,8 +1,8 @@
 // The two servers as the supervisor starts them: program, flags and settings.
 
 import { join } from "node:path";
-import { limitNames } from "@skerry/contract/limits/quotas";
 import { environment } from "../../config.ts";
+import { settingsOf } from "../system/known-settings.ts";
 import { databaseUrl, type Layout } from "../system/layout.ts";
 import type { ServiceName } from "./supervisor-state.ts";
 import type { SystemUser } from "../system/system-user.ts";
@@ -45,39 +45,7 @@ export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser | 
 export function controlEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
   if (user === undefined) throw new Error("control does not run as root");
   return {
-    ...passed(
-      "SKERRY_REAPER_INTERVAL_MS",
-      "SKERRY_VM_CLEANUP_INTERVAL_MS",
-      "SKERRY_HEARTBEAT_INTERVAL_MS",
-      "SKERRY_CERTIFICATES_INTERVAL_MS",
-      "SKERRY_HEALTH_MONITOR_INTERVAL_MS",
-    ),
-    ...passed(
-      "SKERRY_TLS_CERT",
-      "SKERRY_TLS_KEY",
-      "SKERRY_TLS_LISTEN",
-      "SKERRY_CORS_ORIGINS",
-      "SKERRY_DASHBOARD",
-      "SKERRY_E2B",
-      "SKERRY_BUILD_DOMAINS",
-    ),
-    ...passed("SKERRY_SANDBOX_DOMAIN", "SKERRY_SANDBOX_TLS_CERT", "SKERRY_SANDBOX_TLS_KEY"),
-    ...passed("SKERRY_REGISTRY_MIRRORS", "SKERRY_REGISTRY_CA"),
-    ...passed(
-      "SKERRY_OBJECT_STORE_URL",
-      "SKERRY_OBJECT_STORE_REGION",
-      "SKERRY_OBJECT_STORE_CREDENTIALS",
-      "SKERRY_LAYER_STORER_INTERVAL_MS",
-    ),
-    ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS", "SKERRY_IDEMPOTENCY_WAIT_MS"),
-    ...passed("SKERRY_VCPUS_PER_CPU", "SKERRY_TRUSTED_PROXIES", "SKERRY_METRICS_ORGANIZATIONS"),
-    ...passed(
-      "SKERRY_RATE_AUTH_FAILURES_PER_MINUTE",
-      "SKERRY_RATE_DOWNLOADS_PER_MINUTE",
-      "SKERRY_RATE_VISITORS_PER_MINUTE",
-      "SKERRY_CONNECTIONS_PER_ADDRESS",
-    ),
-    ...passed(...limitNames.map((name) => `SKERRY_${name.toUpperCase()}`)),
+    ...passed(settingsOf("control")),
     SKERRY_DATABASE_URL: databaseUrl(layout),
     SKERRY_CLIENTS: join(layout.dist, "clients"),
     SKERRY_DASHBOARD_FILES: join(layout.dist, "dashboard"),
@@ -92,23 +60,8 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
 /** `user`: whose control uses the host's socket; undefined where that is only root's. */
 export function hostEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
   return {
-    ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR", "SKERRY_EXTRA_CA"),
-    ...passed(
-      "SKERRY_VM_CIDR",
-      "SKERRY_DNS_SERVERS",
-      "SKERRY_DNS_PORT",
-      "SKERRY_NAME_PROXY_PORT",
-      "SKERRY_READY_SLOTS",
-    ),
-    ...passed(
-      "SKERRY_NEVER_CIDRS",
-      "SKERRY_VM_CGROUP",
-      "SKERRY_GUEST_KERNEL",
-      "SKERRY_GUEST_DEADLINE_FACTOR",
-    ),
-    ...passed("SKERRY_HOST_NAME", "SKERRY_HOST_LISTEN", "SKERRY_HOST_ADDRESS"),
+    ...passed([...settingsOf("host"), "SKERRY_VM_CGROUP"]),
     ...joinedEnvironment(layout),
-    ...passed("SKERRY_WARM_MIN", "SKERRY_WARM_MAX", "SKERRY_WARM_MEMORY_MIB"),
     SKERRY_HOST_STATE: layout.hostState,
     SKERRY_HOST_SOCKET: layout.hostSocket,
     ...(user === undefined ? {} : { SKERRY_HOST_SOCKET_GID: String(user.gid) }),
@@ -126,7 +79,7 @@ function joinedEnvironment({ joined }: Layout): NodeJS.ProcessEnv {
   };
 }
 
-function passed(...names: readonly string[]): NodeJS.ProcessEnv {
+function passed(names: readonly string[]): NodeJS.ProcessEnv {
   return Object.fromEntries(
     names.map((name) => [name, environment()[name]]).filter(([, value]) => value !== undefined),
   );
