@@ -1,18 +1,18 @@
 // The dump in a backup, read by pg_restore without a connection to any database: it decodes the archive, and what it writes is taken for data.
+// It runs as a user who owns nothing, so that not even a fault of its own in a file that was made for it gets far.
 
 import { join } from "node:path";
 import { CliError } from "../../errors.ts";
 import { choosePostgres, installedMajors, PROGRAMS } from "../servers/choose-postgres.ts";
 import { pipeThrough, PipeFailure } from "../system/pipe-through.ts";
-import type { SystemUser } from "../system/system-user.ts";
 
 const LIST_MAX_BYTES = 4 * 1024 * 1024;
 
-export interface Dump {
-  /** Reads it from the beginning, as often as it is called. */
-  readonly read: () => AsyncIterable<Uint8Array>;
-  readonly user: SystemUser;
-}
+/** `nobody` and `nogroup`, which Debian's systems all have. */
+const NOBODY = 65_534;
+
+/** Reads it from the beginning, as often as it is called. */
+export type Dump = () => AsyncIterable<Uint8Array>;
 
 /** The script that would put the rows of all tables, or of one, into a database. */
 export function rowsOf(dump: Dump, table?: string): AsyncGenerator<Buffer> {
@@ -87,15 +87,10 @@ export function strangersOf(entries: readonly DumpEntry[], ours: readonly string
     .map(({ kind, name }) => `${kind.toLowerCase()} ${name}`);
 }
 
-async function* pgRestore({ read, user }: Dump, args: readonly string[]): AsyncGenerator<Buffer> {
+async function* pgRestore(read: Dump, args: readonly string[]): AsyncGenerator<Buffer> {
   const major = choosePostgres(await installedMajors(), undefined);
   const program = join(PROGRAMS, String(major), "bin/pg_restore");
-  const options = {
-    uid: user.uid,
-    gid: user.gid,
-    cwd: "/",
-    env: { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8" },
-  };
+  const options = { uid: NOBODY, gid: NOBODY, cwd: "/", env: { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8" } };
   try {
     yield* pipeThrough(program, args, options, read());
   } catch (error) {

@@ -50,7 +50,7 @@ export async function restore(layout: Layout, file: string, options: RestoreOpti
     for (const content of manifest.contents) await archive.check(content);
   });
   const user = await ensureSystemUser(layout.state);
-  const dump = { read: () => archive.checked(contentOf(manifest, DATABASE)), user };
+  const dump = () => archive.checked(contentOf(manifest, DATABASE));
   const migrations = await refuseNewer(layout, manifest, dump);
   await refuseUsed(layout);
   await mkdir(layout.state, { recursive: true, mode: 0o711 });
@@ -108,7 +108,7 @@ async function restoreDatabase(
   dump: Dump,
   migrations: readonly number[],
 ): Promise<RestoredPlane & { readonly leftOut: readonly string[] }> {
-  const { user } = dump;
+  const user = await ensureSystemUser(layout.state);
   const isPrivate = layout.externalDatabaseUrl === undefined;
   const postgres = isPrivate ? await Postgres.open(layout, user) : undefined;
   await postgres?.prepare(user);
@@ -173,7 +173,7 @@ async function refuseNewer(
     );
   const dumped = (await feedControlCommand(layout, ["read-migrations"], {
     failure: "backup_damaged",
-    user: dump.user,
+    user: await ensureSystemUser(layout.state),
     input: rowsOf(dump, "schema_migrations"),
   })) as readonly number[];
   refuseUnknown(dumped, known, skerry);
