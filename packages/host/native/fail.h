@@ -1,4 +1,4 @@
-// How every step of the launcher fails: with a line that says which one and why.
+// How every step of `launch` and `contain` fails: with a line that says which one and why.
 #pragma once
 
 enum { FAILED = 126 };

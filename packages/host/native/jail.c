@@ -86,8 +86,7 @@ static void leave_chroot(int root) {
   if (chroot(".")) fail("leave", "the chroot");
 }
 
-// Slaves: what is unmounted outside is not kept from here, and nothing from here gets out.
-static void separate_mounts(void) {
+void separate_mounts(void) {
   if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0) return;
   // In a chroot: its root is no mount, and the one that it lies in has no name there.
   int root = errno == EINVAL ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -12,3 +12,7 @@ struct jail {
 
 // To be called in a mount namespace of its own. The working directory is the VM's folder afterwards.
 void enter_jail(const struct jail *jail);
+
+// To be called in a mount namespace of its own. Its mounts become slaves: what is unmounted outside is not kept from here, and nothing from
+// here gets out. The working directory is lost where this machine's processes live in a chroot.
+void separate_mounts(void);

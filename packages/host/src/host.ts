@@ -109,7 +109,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const { layers, own } = await openLayers(config, owner.places, log);
   const library = await TemplateLibrary.open({
     ...{ templatesFolder, assetsFolder, debianMirror, certificates, instance, boot, qemu, resources, log },
-    ...{ own, ownFrozenFolder: owner.places.ownFrozen },
+    ...{ own, ownFrozenFolder: owner.places.ownFrozen, contain: containOf(config) },
   });
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
@@ -147,16 +147,24 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   return { ...parts, ...travels, resources, info };
 }
 
+/** The program that holds what other programs start and mount (native/contain.c). */
+export function containOf({ nativeFolder }: Pick<HostConfig, "nativeFolder">): string {
+  return join(nativeFolder, "contain");
+}
+
 async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {
   const { assetsFolder, debianMirror, guestKernel } = config;
-  const agent = join(config.nativeFolder, "agent");
+  const contain = containOf(config);
+  const packed = { agent: join(config.nativeFolder, "agent"), contain };
   const { debian, own } = bootFolders(assetsFolder);
   if (guestKernel === undefined) {
-    const kernel = await step("Guest kernel from Debian", () => ensureDebianKernel(debian, debianMirror));
-    return ensureInitramfs(debian, kernel, agent);
+    const kernel = await step("Guest kernel from Debian", () =>
+      ensureDebianKernel(debian, { mirror: debianMirror, contain }),
+    );
+    return ensureInitramfs(debian, kernel, packed);
   }
   const kernel = await step("Guest kernel of your own", () => ensureOwnKernel(own, guestKernel));
-  return ensureInitramfs(own, kernel, agent);
+  return ensureInitramfs(own, kernel, packed);
 }
 
 function openSlots(

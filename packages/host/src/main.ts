@@ -78,7 +78,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
     // What was touched since may be in the making.
-    await sweepUnusedFiles(host, startedMs);
+    await sweepUnusedFiles(host, startedMs, log);
   } catch (error) {
     log.warn({ err: error }, "the caches could not be cleaned up");
   }

@@ -1,7 +1,10 @@
-// Runs a program without a shell and with a deadline; the error of a failure holds the end of its output.
+// Runs a program without a shell and with a deadline; the error of a failure holds the end of its output. A program that forks, mounts or takes
+// long is contained (native/contain.c): nothing of it outlasts its end, its deadline or this process. The others are single processes that end
+// by themselves, or whose work is to leave something: `launch` a QEMU, `ip` a network namespace.
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
+import { watchProgress, type ProgressDeadline, type ProgressWatch } from "./progress-watch.ts";
 import { signalName } from "./signals.ts";
 import type { Program, ProgramListener, SpawnHelper } from "./spawn-helper.ts";
 
@@ -18,6 +21,10 @@ const KILLED_WITHIN_MS = 5_000;
 
 export interface RunOptions {
   readonly deadlineMs: number;
+  /** A second deadline, which counts from the last progress. What the program prints is progress. */
+  readonly progress?: ProgressDeadline;
+  /** Path of native/contain.c. The program gets mount and pid namespaces of its own, which end with it and with this process. */
+  readonly contain?: string;
   readonly input?: string;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -61,9 +68,14 @@ export function startProgram(
 ): StartedProgram {
   const output: Buffer[] = [];
   let tail = "";
+  let expired = "";
+  let watch: ProgressWatch | undefined;
   const { promise: ended, resolve, reject } = Promise.withResolvers<string>();
   ended.catch(() => undefined); // `finish` may be called later
-  const says = (bytes: Buffer): void => void (tail = (tail + bytes.toString()).slice(-TAIL_CHARS));
+  const says = (bytes: Buffer): void => {
+    tail = (tail + bytes.toString()).slice(-TAIL_CHARS);
+    watch?.note();
+  };
   const listener: ProgramListener = {
     output: (bytes) => {
       output.push(bytes);
@@ -75,23 +87,34 @@ export function startProgram(
       else
         reject(
           new RunError(
-            `${program} ended with ${"code" in how ? how.code : signalName(how.signal)}: ${tail.trim()}`,
+            `${program} ended with ${"code" in how ? how.code : signalName(how.signal)}${expired}: ${tail.trim()}`,
           ),
         );
     },
     lost: () => reject(new RunError(`${program}: its exit was not seen`)),
   };
-  const { cwd, env, signal } = options;
+  const { cwd, env, signal, contain } = options;
   const isPlain = cwd === undefined && env === undefined && signal === undefined;
-  const started =
-    (isPlain ? spawnHelperNow() : undefined)?.run(program, args, listener) ??
-    start(program, args, options, listener);
+  const spawnHelper = isPlain ? spawnHelperNow() : undefined;
+  const command =
+    contain === undefined
+      ? ([program, args] as const)
+      : containedCommand(contain, [program, ...args], spawnHelper?.pid);
+  const started = spawnHelper?.run(...command, listener) ?? start(...command, options, listener);
+  const expire = (why: string): void => {
+    expired = ` (${why})`;
+    started.kill();
+  };
   return {
     get waits() {
       return !started.hasEnded;
     },
     finish: async (input) => {
-      const deadline = setTimeout(() => started.kill(), options.deadlineMs);
+      const deadline = setTimeout(
+        () => expire(`not done within ${options.deadlineMs / 1_000} s`),
+        options.deadlineMs,
+      );
+      if (options.progress !== undefined) watch = watchProgress(options.progress, expire);
       const afterMs = options.deadlineMs + KILLED_WITHIN_MS;
       const unseen = `${program} did not end and close its output within ${afterMs / 1_000} s: `;
       const last = setTimeout(() => reject(new RunError(unseen + tail.trim())), afterMs);
@@ -99,10 +122,20 @@ export function startProgram(
       return ended.finally(() => {
         clearTimeout(deadline);
         clearTimeout(last);
+        watch?.stop();
       });
     },
     kill: () => started.kill(),
   };
+}
+
+/** The program and the arguments that run `words` contained. `parent` is the process that starts them, by default this one. */
+export function containedCommand(
+  contain: string,
+  words: readonly string[],
+  parent = process.pid,
+): [string, string[]] {
+  return [contain, ["--parent", String(parent), ...words]];
 }
 
 /** Used where the spawn helper is not running. */
@@ -116,7 +149,7 @@ function start(
     stdio: ["pipe", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
-    ...(signal === undefined ? {} : { signal }),
+    ...(signal === undefined ? {} : { signal, killSignal: "SIGKILL" as const }),
   });
   child.stdout.on("data", (bytes: Buffer) => listener.output(bytes));
   child.stderr.on("data", (bytes: Buffer) => listener.error(bytes));

@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { TemplateLibrary, type LibraryOptions } from "../src/templates/library.ts";
+import { buildNative } from "./support/native.ts";
 
 test("the image of a template on demand is built when a VM of it is asked for, and not before", async () => {
+  await using native = await buildNative();
   const folder = await mkdtemp("/tmp/skerry-unit-templates-");
   try {
     const description = {
@@ -24,6 +26,7 @@ test("the image of a template on demand is built when a VM of it is asked for, a
       assetsFolder: join(folder, "assets"),
       // Where nothing listens, so that a build that was begun ends soon.
       debianMirror: "http://127.0.0.1:1/debian",
+      contain: native.contain,
       log: pino({ level: "silent" }),
     };
     // The rest is for VMs.

@@ -1,11 +1,18 @@
 import { chmod, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { runProgram } from "../src/run.ts";
 import { bootFolders, ensureInitramfs, unusedBootFiles } from "../src/templates/boot-files.ts";
 import { ensureOwnKernel, OwnKernelFault, versionOfKernel } from "../src/templates/own-kernel.ts";
+import { buildNative, type Native } from "./support/native.ts";
 
 const DEADLINE_MS = 10_000;
+
+let native: Native;
+beforeAll(async () => {
+  native = await buildNative();
+});
+afterAll(() => native[Symbol.asyncDispose]());
 
 let folder: string;
 beforeEach(async () => {
@@ -90,7 +97,8 @@ test("guests boot from a copy, so a kernel can be replaced, and what it boots ha
   const { own } = bootFolders(folder);
   const agent = await written("agent", Buffer.from("agent"));
   const file = await written("bzImage", bzImage("6.1"));
-  const open = async () => ensureInitramfs(own, await ensureOwnKernel(own, file), agent);
+  const open = async () =>
+    ensureInitramfs(own, await ensureOwnKernel(own, file), { agent, contain: native.contain });
   const first = await open();
   expect(await open()).toEqual(first);
   await chmod(file, 0o600);
@@ -108,7 +116,7 @@ test("the initramfs for a kernel of one's own carries no modules: its drivers ar
   const { own } = bootFolders(folder);
   const agent = await written("agent", Buffer.from("agent"));
   const kernel = await ensureOwnKernel(own, await written("vmlinux", vmlinux()));
-  const { initramfs } = await ensureInitramfs(own, kernel, agent);
+  const { initramfs } = await ensureInitramfs(own, kernel, { agent, contain: native.contain });
   const listed = await runProgram("sh", ["-c", 'cpio --quiet -t <"$0"', initramfs], {
     deadlineMs: DEADLINE_MS,
   });

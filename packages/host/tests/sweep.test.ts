@@ -1,20 +1,49 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sweepUnusedFiles } from "../src/unused-files.ts";
+import { removeUntouched, sweepUnusedFiles } from "../src/unused-files.ts";
 import type { Host } from "../src/host.ts";
 import { Layers } from "../src/vm/disk/layers.ts";
-import { removeUnusedTemplates, removeUntouched } from "../src/templates/unused-templates.ts";
+import { removeTree, removeWorkFolder } from "../src/remove-tree.ts";
+import { runProgram } from "../src/run.ts";
+import { unusedTemplates } from "../src/templates/unused-templates.ts";
 
 const AN_HOUR_MS = 3_600_000;
+const deadlineMs = 10_000;
+
+/** What was logged since the last test, a line each. */
+let logged: string[] = [];
+const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(line) });
 
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-sweep-"));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  logged = [];
+  await removeWorkFolder(folder);
+});
+
+async function mountsHere(): Promise<string[]> {
+  const mounts = (await readFile("/proc/self/mounts", "utf8"))
+    .split("\n")
+    .map((line) => line.split(" ")[1] ?? "");
+  return mounts.filter((point) => point.startsWith(`${folder}/`));
+}
+
+/** A folder with a file, and a file system of its own below with another. */
+async function withMount(name: string): Promise<{ readonly path: string; readonly inner: string }> {
+  const path = join(folder, name);
+  const inner = join(path, "root/proc");
+  await mkdir(inner, { recursive: true });
+  await writeFile(join(path, "file"), "x");
+  await runProgram("mount", ["-t", "tmpfs", "skerry-unit", inner], { deadlineMs });
+  await writeFile(join(inner, "inside"), "x");
+  return { path, inner };
+}
 
 test("while the host is at work a template that nothing needs goes only when it is old: a young one may be in the making", async () => {
   const folders = { images: join(folder, "images"), frozen: join(folder, "frozen") };
@@ -33,36 +62,105 @@ test("while the host is at work a template that nothing needs goes only when it 
       join(folders.frozen, "base-below", "disk.qcow2"),
     ]),
   };
-  expect(await removeUnusedTemplates(folders, used, Date.now() - AN_HOUR_MS)).toBe(0);
+  const unused = await unusedTemplates(folders, used);
+  expect(await removeUntouched(unused, Date.now() - AN_HOUR_MS, { remove: removeTree, log })).toBe(0);
   expect((await readdir(folders.frozen)).toSorted()).toEqual(names.toSorted());
-  expect(await removeUnusedTemplates(folders, used, Infinity)).toBe(2);
+  expect(await removeUntouched(unused, Infinity, { remove: removeTree, log })).toBe(2);
   expect((await readdir(folders.frozen)).toSorted()).toEqual(["base-below", "base-current"]);
   expect((await readdir(folders.images)).toSorted()).toEqual(["base-below.ext4", "base-current.ext4"]);
 });
 
 test("a file that is gone already is not counted", async () => {
   await writeFile(join(folder, "there"), "x");
-  expect(await removeUntouched([join(folder, "there"), join(folder, "gone")], Infinity)).toBe(1);
+  const paths = [join(folder, "there"), join(folder, "gone")];
+  expect(await removeUntouched(paths, Infinity, { remove: removeTree, log })).toBe(1);
 });
 
-test("what comes while it is looked up what disks stand on stays, however long that takes", async () => {
+test("a folder below which something is mounted is left as it is, and nothing of the mount goes", async () => {
+  const { path, inner } = await withMount("frozen one");
+  await expect(removeTree(path)).rejects.toThrow(`${inner} is mounted`);
+  expect(await readdir(inner)).toEqual(["inside"]);
+  expect((await readdir(path)).toSorted()).toEqual(["file", "root"]);
+});
+
+test("of a folder that a program was killed in the mounts go first, and what they hold stays", async () => {
+  const { path, inner } = await withMount("base-building-x");
+  // The same file system, seen once more from outside.
+  const outside = join(folder, "outside");
+  await mkdir(outside);
+  await runProgram("mount", ["--bind", inner, outside], { deadlineMs });
+  await removeWorkFolder(path);
+  await expect(stat(path)).rejects.toThrow("ENOENT");
+  expect(await mountsHere()).toEqual([outside]);
+  expect(await readdir(outside)).toEqual(["inside"]);
+});
+
+test("one that cannot be removed is told once, and the others go all the same", async () => {
+  const { path } = await withMount("old");
+  const others = ["a", "z"].map((name) => join(folder, name));
+  for (let round = 0; round < 3; round += 1) {
+    for (const other of others) await writeFile(other, "x");
+    const paths = [others[0] ?? "", path, others[1] ?? ""];
+    expect(await removeUntouched(paths, Infinity, { remove: removeTree, log })).toBe(2);
+  }
+  expect(logged.filter((line) => line.includes("could not be removed"))).toHaveLength(1);
+  expect(await readdir(folder)).toEqual(["old"]);
+});
+
+interface Parts {
+  readonly below: () => Promise<ReadonlySet<string> | undefined>;
+  readonly unusedOwn?: () => Promise<string[]>;
+}
+
+/** A host whose caches are in the folder. */
+function hostWith({ below, unusedOwn = async () => [] }: Parts): Host {
   const layers = new Layers(folder, "data-ranges");
+  const host = {
+    config: { sharedAssets: false, assetsFolder: join(folder, "assets") },
+    boot: { kernel: "", initramfs: "" },
+    engine: { allBackingFiles: below },
+    library: {
+      unusedOwn,
+      cutOffOwn: async () => [],
+      unused: async () => [],
+      cutOff: async () => [join(folder, "base-building-x")],
+    },
+    moves: { unusedLayers: (needed: ReadonlySet<string>) => layers.unused(needed) },
+  };
+  return host as unknown as Host;
+}
+
+test("what comes while it is looked up what disks stand on stays, however long that takes", async () => {
   await writeFile(join(folder, "old.layer"), "x");
   await sleep(50);
   const startedMs = Date.now();
   await sleep(20);
-  const host = {
-    config: { sharedAssets: true },
-    engine: {
-      allBackingFiles: async () => {
-        await writeFile(join(folder, "arriving.layer"), "x");
-        await sleep(100);
-        return new Set<string>();
-      },
-    },
-    library: { sweepOwn: async () => 0 },
-    moves: { sweep: (below: ReadonlySet<string>, beforeMs: number) => layers.sweep(below, beforeMs) },
+  const below = async (): Promise<ReadonlySet<string>> => {
+    await writeFile(join(folder, "arriving.layer"), "x");
+    await sleep(100);
+    return new Set();
   };
-  expect(await sweepUnusedFiles(host as unknown as Host, startedMs)).toBe(1);
+  expect(await sweepUnusedFiles(hostWith({ below }), startedMs, log)).toBe(1);
   expect(await readdir(folder)).toEqual(["arriving.layer"]);
+});
+
+test("a cut-off build goes with its mounts also where it is not known what disks stand on, and nothing else does", async () => {
+  await withMount("base-building-x");
+  await mkdir(join(folder, "assets/kernel-x"), { recursive: true });
+  await mkdir(join(folder, "assets/kernel"));
+  await writeFile(join(folder, "some.layer"), "x");
+  expect(await sweepUnusedFiles(hostWith({ below: async () => undefined }), Infinity, log)).toBe(2);
+  expect((await readdir(folder)).toSorted()).toEqual(["assets", "some.layer"]);
+  expect(await readdir(join(folder, "assets"))).toEqual(["kernel"]);
+  expect(await mountsHere()).toEqual([]);
+});
+
+test("a cache that cannot be listed does not keep the others from being swept", async () => {
+  await writeFile(join(folder, "old.layer"), "x");
+  const unusedOwn = () => Promise.reject(new Error("no QEMU"));
+  expect(await sweepUnusedFiles(hostWith({ below: async () => new Set(), unusedOwn }), Infinity, log)).toBe(
+    1,
+  );
+  expect(await readdir(folder)).toEqual([]);
+  expect(logged.join("")).toContain("no QEMU");
 });

@@ -4,6 +4,7 @@ import { readdir, realpath } from "node:fs/promises";
 import { cpus } from "node:os";
 import { basename, join } from "node:path";
 import { figureOf, type Figure } from "@skerry/contract/hosts/finding";
+import { containOf } from "../host.ts";
 import { runProgram } from "../run.ts";
 import { FIRMWARE } from "../vm/qemu/qemu-arguments.ts";
 import { bootTimes, type BootTimes } from "./boot-times.ts";
@@ -36,7 +37,7 @@ async function defaultFirmware({ host, ready, isEmulated }: Trial): Promise<Judg
   const what = file === undefined ? "none" : basename(file) === FIRMWARE ? "qboot" : "SeaBIOS";
   const { accelerator } = ready.frozen.machine;
   const took = await bootTimes({
-    ...{ qemu, boot: ready.boot, firmware: undefined },
+    ...{ qemu, contain: containOf(host.config), boot: ready.boot, firmware: undefined },
     machine: { ...ready.frozen.machine, vcpus: 1, memoryMib: MEMORY_MIB },
     deadlineMs: DEFAULT_FIRMWARE_DEADLINE_MS[accelerator] * host.config.guestDeadlineFactor,
   });
@@ -59,7 +60,8 @@ async function coldBoots({ host, ready, rounds, isEmulated }: Trial, vcpus: numb
   const total = isEmulated ? rounds.emulatedBoots : rounds.boots;
   for (let round = 0; round < total; round += 1) {
     const took = await bootTimes({
-      ...{ qemu: host.resources.qemu, boot: ready.boot, machine, firmware: FIRMWARE },
+      ...{ qemu: host.resources.qemu, contain: containOf(host.config) },
+      ...{ boot: ready.boot, machine, firmware: FIRMWARE },
       deadlineMs: DEADLINE_MS[machine.accelerator] * host.config.guestDeadlineFactor,
     });
     if (typeof took === "string")

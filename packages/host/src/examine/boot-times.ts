@@ -1,6 +1,7 @@
 // A boot up to the guest's first process: what firmware and kernel take, without launcher, disk, network and the rest.
 
 import { spawn } from "node:child_process";
+import { containedCommand } from "../run.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { cpuArgument, kernelCommandLine, MACHINE_TYPE, type Machine } from "../vm/qemu/qemu-arguments.ts";
 
@@ -11,6 +12,8 @@ const KEPT_CHARS = 10_000;
 
 export interface BootTimesOptions {
   readonly qemu: string;
+  /** Path of native/contain.c, in which it runs. */
+  readonly contain: string;
   readonly boot: BootFiles;
   readonly machine: Machine;
   /** Undefined: QEMU's own choice. */
@@ -26,7 +29,7 @@ export interface BootTimes {
 
 /** A string says why the guest did not get there. */
 export async function bootTimes(options: BootTimesOptions): Promise<BootTimes | string> {
-  const { qemu, boot, machine, firmware, deadlineMs } = options;
+  const { qemu, contain, boot, machine, firmware, deadlineMs } = options;
   const args = [
     ...["-M", MACHINE_TYPE],
     ...(firmware === undefined ? [] : ["-bios", firmware]),
@@ -37,7 +40,7 @@ export async function bootTimes(options: BootTimesOptions): Promise<BootTimes | 
     ...["-append", kernelCommandLine(machine).replace(" quiet", "")],
   ];
   const startedMs = performance.now();
-  const child = spawn(qemu, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(...containedCommand(contain, [qemu, ...args]), { stdio: ["ignore", "pipe", "pipe"] });
   // Not spawn's own `timeout`, whose timer goes on where QEMU could not be started.
   const deadline = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
   let said = "";

@@ -77,7 +77,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerMoves(server, host);
   registerSavedMoves(server, host);
   registerTemplates(server, host);
-  registerCache(server, host);
+  registerCache(server, host, log);
   server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = { request, socket, head };
     if (request.headers.upgrade === MOVE_PROTOCOL) void upgradeMove(host.moves, upgrade);

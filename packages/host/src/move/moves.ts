@@ -171,9 +171,9 @@ export class HostMoves implements InFlightMoves {
     if (departure?.moveId === moveId) await departure.stay();
   }
 
-  /** Removes what came with VMs that are gone. */
-  sweep(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
-    return this.#options.layers.sweep(below, touchedBeforeMs);
+  /** Layers that came with VMs that are gone. */
+  unusedLayers(below: ReadonlySet<string>): Promise<string[]> {
+    return this.#options.layers.unused(below);
   }
 
   /** Called for a complete arrival that a new host process finds. */

@@ -3,9 +3,11 @@
 // that reach the root disk, and that of overlay file systems.
 
 import { createHash } from "node:crypto";
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { discardWorkFolder, removeTree } from "../remove-tree.ts";
 import { runProgram } from "../run.ts";
+import { debootstrapDeadlines } from "./debootstrap.ts";
 
 export interface Kernel {
   readonly file: string;
@@ -22,9 +24,19 @@ export interface BootFiles {
   readonly digest: string;
 }
 
+export interface KernelSources {
+  /** Debian's archive; undefined: mmdebstrap's own default. */
+  readonly mirror: string | undefined;
+  /** Path of native/contain.c, in which the programs run. */
+  readonly contain: string;
+}
+
+export interface InitramfsSources extends Pick<KernelSources, "contain"> {
+  readonly agent: string;
+}
+
 const KERNEL_SUITE = "bookworm";
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
-const DOWNLOAD_DEADLINE_MS = 300_000;
 const UNPACK_DEADLINE_MS = 60_000;
 
 /** In the order in which they must be loaded: `virtio_ring` before `virtio`, `failover` before
@@ -60,6 +72,15 @@ export function bootFolders(assetsFolder: string): { readonly debian: string; re
   return { debian: join(assetsFolder, "kernel"), own: join(assetsFolder, "own-kernels") };
 }
 
+/** Folders in which a host that was killed has fetched a kernel. */
+export async function cutOffKernels(assetsFolder: string): Promise<string[]> {
+  const { debian } = bootFolders(assetsFolder);
+  const names = await readdir(assetsFolder).catch(() => [] as string[]);
+  return names
+    .filter((name) => name.startsWith(`${basename(debian)}-`))
+    .map((name) => join(assetsFolder, name));
+}
+
 /** What hosts with another kernel or agent have left in these folders. */
 export async function unusedBootFiles(
   assetsFolder: string,
@@ -78,15 +99,15 @@ function isInitramfs(file: string): boolean {
 
 /** Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that
  *  an earlier version kept without a module that is needed now is replaced. */
-export async function ensureDebianKernel(folder: string, mirror: string | undefined): Promise<Kernel> {
+export async function ensureDebianKernel(folder: string, sources: KernelSources): Promise<Kernel> {
   const needed = ["version", ...MODULES.map((module) => `modules/${fileOf(module)}`)];
   const there = await Promise.all(needed.map((file) => exists(join(folder, file))));
-  if (!there.every(Boolean)) await downloadKernel(folder, mirror);
+  if (!there.every(Boolean)) await downloadKernel(folder, sources);
   const version = await readFile(join(folder, "version"), "utf8");
   return { file: join(folder, "vmlinuz"), version, modules: join(folder, "modules") };
 }
 
-async function downloadKernel(folder: string, mirror: string | undefined): Promise<void> {
+async function downloadKernel(folder: string, { mirror, contain }: KernelSources): Promise<void> {
   await mkdir(join(folder, ".."), { recursive: true });
   const work = await mkdtemp(`${folder}-`);
   try {
@@ -96,18 +117,20 @@ async function downloadKernel(folder: string, mirror: string | undefined): Promi
     const options = ["--variant=custom", `--customize-hook=sh ${hook}`];
     const from = mirror === undefined ? [] : [mirror];
     await runProgram("mmdebstrap", [...options, KERNEL_SUITE, join(work, "apt"), ...from], {
-      deadlineMs: DOWNLOAD_DEADLINE_MS,
+      ...debootstrapDeadlines(work),
+      contain,
     });
     const [archive] = (await readdir(work)).filter((name) => name.endsWith(".deb"));
     if (archive === undefined) throw new Error("the kernel package was not downloaded");
     await runProgram("dpkg-deb", ["-x", join(work, archive), join(work, "image")], {
       deadlineMs: UNPACK_DEADLINE_MS,
+      contain,
     });
     await keepKernel(join(work, "image"), join(work, "kernel"));
-    await rm(folder, { recursive: true, force: true });
+    await removeTree(folder);
     await rename(join(work, "kernel"), folder);
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await discardWorkFolder(work);
   }
 }
 
@@ -124,17 +147,25 @@ async function keepKernel(image: string, folder: string): Promise<void> {
 }
 
 /** Packs the initramfs into `folder`, again when kernel or agent have changed. */
-export async function ensureInitramfs(folder: string, kernel: Kernel, agent: string): Promise<BootFiles> {
+export async function ensureInitramfs(
+  folder: string,
+  kernel: Kernel,
+  { agent, contain }: InitramfsSources,
+): Promise<BootFiles> {
   const hash = createHash("sha256").update(kernel.version);
   for (const file of [kernel.file, agent]) hash.update(await readFile(file));
   if (kernel.modules !== undefined) hash.update(MODULES.join());
   const digest = hash.digest("hex").slice(0, 16);
   const initramfs = join(folder, `initramfs-${digest}.cpio`);
-  if (!(await exists(initramfs))) await packInitramfs(kernel, agent, initramfs);
+  if (!(await exists(initramfs))) await packInitramfs(kernel, { agent, contain }, initramfs);
   return { kernel: kernel.file, initramfs, kernelVersion: kernel.version, digest };
 }
 
-async function packInitramfs({ modules }: Kernel, agent: string, target: string): Promise<void> {
+async function packInitramfs(
+  { modules }: Kernel,
+  { agent, contain }: InitramfsSources,
+  target: string,
+): Promise<void> {
   const work = await mkdtemp(`${target}-`);
   try {
     const root = join(work, "root");
@@ -150,12 +181,13 @@ async function packInitramfs({ modules }: Kernel, agent: string, target: string)
       {
         cwd: root,
         deadlineMs: UNPACK_DEADLINE_MS,
+        contain,
       },
     );
     await chmod(archive, 0o444);
     await rename(archive, target);
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await discardWorkFolder(work);
   }
 }
 

@@ -82,7 +82,11 @@ const LOCAL_CERTIFICATES = "usr/local/share/ca-certificates";
 const UPDATE_DEADLINE_MS = 120_000;
 
 /** Puts them among those that the system in this folder trusts. */
-export async function installCertificates(root: string, { certificates }: ExtraCertificates): Promise<void> {
+export async function installCertificates(
+  root: string,
+  { certificates }: ExtraCertificates,
+  contain: string,
+): Promise<void> {
   const folder = join(root, LOCAL_CERTIFICATES);
   await mkdir(folder, { recursive: true });
   await Promise.all(
@@ -93,5 +97,8 @@ export async function installCertificates(root: string, { certificates }: ExtraC
       await chmod(file, 0o644);
     }),
   );
-  await runProgram("chroot", [root, "/usr/sbin/update-ca-certificates"], { deadlineMs: UPDATE_DEADLINE_MS });
+  await runProgram("chroot", [root, "/usr/sbin/update-ca-certificates"], {
+    deadlineMs: UPDATE_DEADLINE_MS,
+    contain,
+  });
 }

@@ -71,6 +71,13 @@ const PREPARE_WITHIN_MS = FREEZE_WITHIN_MS - 240_000;
 /** For what the boot, the warm-up and the state write. How much that is shows only when it is written; for more there is the host's reserve. */
 const DISK_ALLOWANCE_BYTES = 256 * MIB;
 
+/** In the names of folders in which a template is being frozen. */
+const BUILDING = "building-";
+
+export function isCutOffFreeze(name: string): boolean {
+  return name.startsWith(BUILDING);
+}
+
 export type FreezeStep = "boot" | "hello" | "warm-up" | "start" | "freeze";
 
 /** The template's guest could not be frozen. */
@@ -116,7 +123,7 @@ export async function ensureFrozen(options: FreezeOptions, stop: AbortSignal): P
   // The guest may write all of its memory.
   await checkDiskReserve(options.folder, options.machine.memoryMib * MIB + DISK_ALLOWANCE_BYTES);
   // Short: the path of a socket in it has 107 bytes, and what is left of them is for the state folder.
-  const folder = join(options.folder, `building-${randomBytes(4).toString("hex")}`);
+  const folder = join(options.folder, `${BUILDING}${randomBytes(4).toString("hex")}`);
   await makeFolder(folder);
   const slot = options.resources.slots.take();
   const record = {
@@ -132,9 +139,12 @@ export async function ensureFrozen(options: FreezeOptions, stop: AbortSignal): P
     await makeOverlay(options, join(folder, "overlay"));
     stop.throwIfAborted();
     await publish(folder, target);
-  } finally {
-    await releaseResources(options.resources, record);
+  } catch (error) {
+    // The error of the freeze is the one to tell. The next start of the host releases what could not be released.
+    await releaseResources(options.resources, record).catch(() => undefined);
+    throw error;
   }
+  await releaseResources(options.resources, record);
   return frozen;
 }
 

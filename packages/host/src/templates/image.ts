@@ -4,16 +4,24 @@
 import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { quoted } from "@skerry/contract/builds/plan/shell-words";
+import { discardWorkFolder } from "../remove-tree.ts";
 import { runProgram } from "../run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
 import type { TemplateDescription } from "./description.ts";
+import { debootstrapDeadlines } from "./debootstrap.ts";
 
-const DEBOOTSTRAP_DEADLINE_MS = 900_000;
 const FORMAT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
 
 /** Paths that no program in a sandbox reads, left out to keep the image small. Folders of manual pages stay: some packages put links into them. */
 const LEFT_OUT = ["/usr/share/man/*/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"];
+
+/** In the names of folders in which images are built. */
+const BUILDING = "-building-";
+
+export function isCutOffImage(name: string): boolean {
+  return name.includes(BUILDING);
+}
 
 /** Where the image of this template is, or will be. */
 export function imageFile(folder: string, description: TemplateDescription): string {
@@ -25,13 +33,15 @@ export interface ImageSources {
   readonly mirror: string | undefined;
   /** What the image trusts besides Debian's authorities. */
   readonly certificates: ExtraCertificates | undefined;
+  /** Path of native/contain.c, in which the programs run. */
+  readonly contain: string;
 }
 
 /** Builds the image unless it is there; it appears whole or not at all. Needs root and Debian's archive. */
 export async function ensureImage(
   folder: string,
   description: TemplateDescription,
-  { mirror, certificates }: ImageSources,
+  { mirror, certificates, contain }: ImageSources,
 ): Promise<string> {
   const target = imageFile(folder, description);
   if (
@@ -42,7 +52,7 @@ export async function ensureImage(
   )
     return target;
   await mkdir(folder, { recursive: true });
-  const work = await mkdtemp(join(folder, `${description.name}-building-`));
+  const work = await mkdtemp(join(folder, `${description.name}${BUILDING}`));
   try {
     const root = join(work, "root");
     const packages =
@@ -50,9 +60,10 @@ export async function ensureImage(
         ? description.packages
         : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
     await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages }, root, mirror), {
-      deadlineMs: DEBOOTSTRAP_DEADLINE_MS,
+      ...debootstrapDeadlines(work),
+      contain,
     });
-    if (certificates !== undefined) await installCertificates(root, certificates);
+    if (certificates !== undefined) await installCertificates(root, certificates, contain);
     await writeFile(join(root, "etc/fstab"), "");
     await rm(join(root, "etc/machine-id"), { force: true });
     const image = join(work, "image.ext4");
@@ -61,6 +72,7 @@ export async function ensureImage(
     const options = ["-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"];
     await runProgram("mke2fs", [...options, "-d", root, "-L", "root", image], {
       deadlineMs: FORMAT_DEADLINE_MS,
+      contain,
     });
     await chmod(image, 0o444);
     // Another host that shares the folder may have been faster, and disks may be based on its file already.
@@ -69,7 +81,7 @@ export async function ensureImage(
     });
     return target;
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await discardWorkFolder(work);
   }
 }
 

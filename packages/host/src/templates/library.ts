@@ -1,6 +1,6 @@
 // The templates of this host, their status, and the frozen template for each size, made at first use.
 
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { TemplateImage } from "@skerry/contract/host-api/templates";
@@ -10,18 +10,19 @@ import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { GuestChannel } from "../guest/channel.ts";
+import { removeTree } from "../remove-tree.ts";
 import type { HostResources } from "../vm/vm-resources.ts";
 import { vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import { compatibilityOf, type InstalledQemu, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
 import { Freezes } from "./freezes.ts";
-import { distrust, frozenNames, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
+import { distrust, frozenNames, isCutOffFreeze, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
-import { ensureImage, imageFile } from "./image.ts";
+import { ensureImage, imageFile, isCutOffImage } from "./image.ts";
 import type { OwnTemplate, OwnTemplates } from "./own-templates.ts";
 import { prepareOwn, startIn } from "./start.ts";
-import { removeUntouched, removeUnusedTemplates } from "./unused-templates.ts";
+import { unusedTemplates } from "./unused-templates.ts";
 
 /** How commands run in VMs of a template where a caller does not say otherwise; null for root, and for its home. */
 export type CommandDefaults = Pick<TemplateImage, "user" | "workdir">;
@@ -37,6 +38,8 @@ export interface LibraryOptions {
   readonly debianMirror: string | undefined;
   /** What guests trust besides Debian's authorities. */
   readonly certificates: ExtraCertificates | undefined;
+  /** Path of native/contain.c, in which images are built. */
+  readonly contain: string;
   readonly boot: BootFiles;
   readonly qemu: InstalledQemu;
   readonly instance: string;
@@ -216,12 +219,12 @@ export class TemplateLibrary {
   }
 
   async #buildImage(entry: Entry): Promise<void> {
-    const { log, debianMirror: mirror, certificates } = this.#options;
+    const { log, debianMirror: mirror, certificates, contain } = this.#options;
     entry.image = { status: "building" };
     try {
       entry.image = {
         status: "ready",
-        image: await ensureImage(this.#imagesFolder, entry.description, { mirror, certificates }),
+        image: await ensureImage(this.#imagesFolder, entry.description, { mirror, certificates, contain }),
       };
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -262,11 +265,8 @@ export class TemplateLibrary {
     };
   }
 
-  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. Only what
-   *  was last touched before this time: the rest may be a build, or arrive from another host. Not for a folder
-   *  that several hosts share. Returns how many it removed. */
-  async sweep(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
-    await mkdir(this.#imagesFolder, { recursive: true });
+  /** Images and frozen templates that no description leads to and no disk stands on. Not for a folder that several hosts share. */
+  async unused(below: ReadonlySet<string>): Promise<string[]> {
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
     const images = descriptions.map((description) => imageFile(this.#imagesFolder, description));
     const qemu = await this.#options.qemu.current();
@@ -282,7 +282,15 @@ export class TemplateLibrary {
       ),
     );
     const folders = { images: this.#imagesFolder, frozen: this.#frozenFolder };
-    return removeUnusedTemplates(folders, { images, frozen, below }, touchedBeforeMs);
+    return unusedTemplates(folders, { images, frozen, below });
+  }
+
+  /** Folders of images and frozen templates that were not finished. Some are being worked in. Not for a folder that several hosts share. */
+  async cutOff(): Promise<string[]> {
+    return [
+      ...(await filesIn(this.#imagesFolder, isCutOffImage)),
+      ...(await filesIn(this.#frozenFolder, isCutOffFreeze)),
+    ];
   }
 
   /** Of a template that was taken off this host: its guest is a user's, and may take its time. */
@@ -294,11 +302,12 @@ export class TemplateLibrary {
   async removeOwn(id: string, below: ReadonlySet<string>): Promise<void> {
     const used = new Set([...below].map((file) => dirname(file)));
     for (const folder of await filesIn(this.#options.ownFrozenFolder, (name) => name.startsWith(`${id}-`)))
-      if (!used.has(folder)) await rm(folder, { recursive: true, force: true });
+      if (!used.has(folder)) await removeTree(folder);
   }
 
-  /** The same of templates that are not built in: what nothing stands on and no template leads to. Every host has a folder of its own for it. */
-  async sweepOwn(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
+  /** What is frozen of templates that are not built in, where nothing stands on it and no template leads to it. Every host has a folder of its
+   *  own for it. */
+  async unusedOwn(below: ReadonlySet<string>): Promise<string[]> {
     const { own, ownFrozenFolder, qemu } = this.#options;
     const build = await qemu.current();
     const names = own.list().flatMap(({ id }) => {
@@ -307,8 +316,12 @@ export class TemplateLibrary {
       return sizes.flatMap((size) => frozenNames(this.#freezeOptions(sourceOf(template), size, build)));
     });
     const used = new Set([...names, ...[...below].map((file) => basename(dirname(file)))]);
-    const stale = await filesIn(ownFrozenFolder, (name) => !used.has(name));
-    return removeUntouched(stale, touchedBeforeMs);
+    return filesIn(ownFrozenFolder, (name) => !used.has(name));
+  }
+
+  /** The same as `cutOff` of templates that are not built in. */
+  cutOffOwn(): Promise<string[]> {
+    return filesIn(this.#options.ownFrozenFolder, isCutOffFreeze);
   }
 
   #machine(size: Size, { accelerator, tscKhz }: QemuBuild): Machine {

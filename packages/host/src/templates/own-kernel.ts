@@ -3,8 +3,9 @@
 // running host go on booting what their templates were frozen with, and the next start of the host takes the new one.
 
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, open, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { discardWorkFolder } from "../remove-tree.ts";
 import type { Kernel } from "./boot-files.ts";
 
 /** The setting names a file that cannot be used; `message` says why and what to do. */
@@ -83,7 +84,7 @@ async function writeWhole(folder: string, target: string, content: Buffer): Prom
     await chmod(part, 0o444);
     await rename(part, target);
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await discardWorkFolder(work);
   }
 }
 

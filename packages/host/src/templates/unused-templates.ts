@@ -1,4 +1,4 @@
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 interface TemplateFolders {
@@ -15,36 +15,20 @@ interface UsedFiles {
   readonly below: ReadonlySet<string>;
 }
 
-/** Removes images and frozen templates that are not used, where they were last touched before this time: the rest may be a build. Running
- *  clones hold the memory that they map open. Returns how many it removed. */
-export async function removeUnusedTemplates(
+/** Images and frozen templates that are not used. Some may be a build. Running clones hold the memory that they map open. */
+export async function unusedTemplates(
   folders: TemplateFolders,
   { images, frozen, below }: UsedFiles,
-  touchedBeforeMs: number,
-): Promise<number> {
+): Promise<string[]> {
   const usedImages = new Set([...images, ...below]);
   const usedFrozen = new Set([...frozen, ...[...below].map((file) => basename(dirname(file)))]);
-  const [foundImages, foundFrozen] = [await readdir(folders.images), await namesIn(folders.frozen)];
-  const stale = [
+  const [foundImages, foundFrozen] = [await namesIn(folders.images), await namesIn(folders.frozen)];
+  return [
     ...foundImages.map((name) => join(folders.images, name)).filter((file) => !usedImages.has(file)),
     ...foundFrozen.filter((name) => !usedFrozen.has(name)).map((name) => join(folders.frozen, name)),
   ];
-  return removeUntouched(stale, touchedBeforeMs);
 }
 
 function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
-}
-
-/** Of files and folders those that were last made or changed before this time. Returns how many that were. */
-export async function removeUntouched(paths: readonly string[], touchedBeforeMs: number): Promise<number> {
-  let removed = 0;
-  for (const path of paths) {
-    const found = await stat(path).catch(() => undefined);
-    // Both times are of this machine's clock, as ours is.
-    if (found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= touchedBeforeMs) continue;
-    await rm(path, { recursive: true, force: true });
-    removed += 1;
-  }
-  return removed;
 }

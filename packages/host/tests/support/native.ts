@@ -10,6 +10,7 @@ const BUILD_DEADLINE_MS = 180_000;
 export interface Native extends AsyncDisposable {
   readonly folder: string;
   readonly launch: string;
+  readonly contain: string;
   readonly consoleLog: string;
   readonly netnsExec: string;
   readonly conntrackFlush: string;
@@ -27,6 +28,7 @@ export async function buildNative(): Promise<Native> {
   return {
     folder,
     launch: join(folder, "launch"),
+    contain: join(folder, "contain"),
     consoleLog: join(folder, "console-log"),
     netnsExec: join(folder, "netns-exec"),
     conntrackFlush: join(folder, "conntrack-flush"),

@@ -114,16 +114,10 @@ export class Layers {
     }
   }
 
-  /** Removes what no VM stands on and was last asked for before this time, and what was cut off. */
-  async sweep(needed: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
+  /** What no VM stands on, and what was cut off. What is wanted now was touched a moment ago. */
+  async unused(needed: ReadonlySet<string>): Promise<string[]> {
     const names = await readdir(this.#folder).catch(() => [] as string[]);
-    let removed = 0;
-    for (const file of names.map((name) => join(this.#folder, name))) {
-      if (needed.has(file) || (await stat(file)).mtimeMs >= touchedBeforeMs) continue;
-      await rm(file, { force: true });
-      removed += 1;
-    }
-    return removed;
+    return names.map((name) => join(this.#folder, name)).filter((file) => !needed.has(file));
   }
 }
 

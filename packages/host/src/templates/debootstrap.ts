@@ -1,0 +1,25 @@
+// The deadlines of mmdebstrap, which fetches and unpacks some hundred packages: on a slow line or a busy machine it takes long, and goes on all
+// the same.
+
+import { utimes } from "node:fs/promises";
+import { runProgram, type RunOptions } from "../run.ts";
+
+const TOTAL_MS = 7_200_000;
+const WITHOUT_PROGRESS_MS = 900_000;
+const MEASURE_DEADLINE_MS = 60_000;
+
+/** Progress is what it prints, and the growth of the folder that it works in. That folder is touched each time, so that no sweep takes it for one
+ *  that was left. */
+export function debootstrapDeadlines(work: string): Pick<RunOptions, "deadlineMs" | "progress"> {
+  let lastBytes = "";
+  const measure = async (): Promise<string> => {
+    // Files vanish while it looks, which it complains about.
+    const looking = ["-c", 'du --summarize --bytes --one-file-system "$0" 2>/dev/null || :', work];
+    const bytes = await runProgram("sh", looking, { deadlineMs: MEASURE_DEADLINE_MS });
+    const now = new Date();
+    if (bytes !== lastBytes) await utimes(work, now, now);
+    lastBytes = bytes;
+    return bytes;
+  };
+  return { deadlineMs: TOTAL_MS, progress: { withinMs: WITHOUT_PROGRESS_MS, measure } };
+}
