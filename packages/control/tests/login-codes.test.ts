@@ -145,3 +145,23 @@ test("codes that were never used are swept", async () => {
   await expiredRowsSweeper(world.context, 1).activate(AbortSignal.timeout(60_000));
   expect(await left()).toBe(0);
 });
+
+test("codes are swept also where rows of another table cannot be removed", async () => {
+  await codeOf(world.token);
+  await sql`update login_codes set expires_at = now() - interval '1 second'`.execute(world.db);
+  await sql`create function refuse() returns trigger language plpgsql as $$ begin raise 'it stays'; end $$`.execute(
+    world.db,
+  );
+  await sql`create trigger refuse before delete on idempotency_keys execute function refuse()`.execute(
+    world.db,
+  );
+  try {
+    const report = await expiredRowsSweeper(world.context, 1).activate(AbortSignal.timeout(60_000));
+    expect(report).toMatchObject({ failed: 1, more: false });
+    expect(report.changed).toBeGreaterThan(0);
+    const { rows } = await sql`select 1 from login_codes`.execute(world.db);
+    expect(rows).toEqual([]);
+  } finally {
+    await sql`drop function refuse cascade`.execute(world.db);
+  }
+});

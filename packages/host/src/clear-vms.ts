@@ -53,8 +53,12 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
   );
   // Every process of these users is ours, under any name.
   for (const { identity, name } of await findByUid(uidsOf(resources))) {
-    await killProcess(identity);
-    if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
+    try {
+      await killProcess(identity);
+      if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
+    } catch (error) {
+      failures.push(error);
+    }
   }
   await endNameProxy(config.nameProxyUid);
   await slots.sweep();

@@ -101,6 +101,26 @@ test("a sweep removes what a killed predecessor left, and nothing that is taken 
   expect([await namespaces(), await links()]).toEqual([[], []]);
 });
 
+test("a slot that a sweep cannot remove is given to no VM, and the others go all the same", async () => {
+  const before = new Slots(options);
+  const all = [before.take(), before.take(), before.take()];
+  for (const slot of all) await before.open(slot);
+  const stuck = options.range.pair(1).slot;
+  let isStuck = true;
+  const after = new Slots({
+    ...options,
+    onClose: async (address) => {
+      if (isStuck && address === stuck) throw new Error("it stays");
+    },
+  });
+  expect(await after.sweep()).toBe(2);
+  expect(await namespaces()).toEqual([`${prefix}-1`]);
+  expect([after.take(), after.take()].map(({ number }) => number)).toEqual([0, 2]);
+  isStuck = false;
+  await after.close(after.slot(1));
+  expect([await namespaces(), await links()]).toEqual([[], []]);
+});
+
 test("slots are kept ready, taken without waiting, and replaced; drained, none is left", async () => {
   const slots = new Slots(options);
   slots.fill();

@@ -5,10 +5,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { removeUntouched, sweepUnusedFiles } from "../src/unused-files.ts";
+import { newId } from "@skerry/contract/ids";
+import { Snapshots } from "../src/vm/saved/snapshots.ts";
 import type { Host } from "../src/host.ts";
+import { backingPlaces } from "../src/vm/disk/backing-files.ts";
 import { Layers } from "../src/vm/disk/layers.ts";
 import { removeTree, removeWorkFolder } from "../src/remove-tree.ts";
 import { runProgram } from "../src/run.ts";
+import { OwnTemplates } from "../src/templates/own-templates.ts";
 import { unusedTemplates } from "../src/templates/unused-templates.ts";
 
 const AN_HOUR_MS = 3_600_000;
@@ -163,4 +167,15 @@ test("a cache that cannot be listed does not keep the others from being swept", 
   );
   expect(await readdir(folder)).toEqual([]);
   expect(logged.join("")).toContain("no QEMU");
+});
+
+test("what was not finished and cannot be removed does not keep a host from starting", async () => {
+  const places = backingPlaces({ stateFolder: folder, assetsFolder: folder });
+  const { path } = await withMount(`snapshots/${newId("snapshot")}.part`);
+  const { path: other } = await withMount("templates/cut-off");
+  const layers = new Layers(places.layers, "data-ranges");
+  const snapshots = await Snapshots.open({ folder: join(folder, "snapshots"), places, log });
+  const templates = await OwnTemplates.open({ folder: join(folder, "templates"), places, layers, log });
+  expect([snapshots.list(), templates.list()]).toEqual([[], []]);
+  expect(logged.filter((line) => line.includes(path) || line.includes(other))).toHaveLength(2);
 });

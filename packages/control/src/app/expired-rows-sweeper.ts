@@ -4,6 +4,8 @@
 
 import type { Context } from "../context.ts";
 import { sweepBuildLogs, sweepBuilds } from "../builds/builder.ts";
+import { isDatabaseOutage } from "../db/database.ts";
+import { LeaseLostError } from "../db/fence.ts";
 import { sweepAccesses } from "../e2b/sweep-accesses.ts";
 import { sweepArchives } from "../e2b/sweep-archives.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
@@ -16,34 +18,47 @@ import { sweepLoginCodes } from "../sessions/login-codes.ts";
 import { sweepUsage } from "../usage/usage.ts";
 import { sweepVmEvents } from "../vms/events/events.ts";
 import { eraseLeftEnv } from "../vms/env.ts";
-
 import type { BackgroundService } from "../background/background-service.ts";
 
 const BATCH = 1_000;
+
+/** Each removes at most so many rows, and resolves with how many they were. */
+const SWEEPS: Readonly<Record<string, (db: Context["db"], limit: number) => Promise<number>>> = {
+  sweepIdempotencyKeys,
+  sweepRateBuckets,
+  sweepJoinTokens,
+  sweepLoginCodes,
+  sweepSessions,
+  sweepMoves,
+  eraseLeftEnv,
+  sweepVmEvents,
+  sweepMachineRestarts,
+  sweepBuilds,
+  sweepBuildLogs,
+  sweepArchives,
+  sweepAccesses,
+  sweepUsage,
+};
 
 export function expiredRowsSweeper(context: Context, everyMs: number): BackgroundService {
   return {
     name: "sweeper",
     everyMs,
-    async activate() {
-      const swept = [
-        await sweepIdempotencyKeys(context.db, BATCH),
-        await sweepRateBuckets(context.db, BATCH),
-        await sweepJoinTokens(context.db, BATCH),
-        await sweepLoginCodes(context.db, BATCH),
-        await sweepSessions(context.db, BATCH),
-        await sweepMoves(context.db, BATCH),
-        await eraseLeftEnv(context.db, BATCH),
-        await sweepVmEvents(context.db, BATCH),
-        await sweepMachineRestarts(context.db, BATCH),
-        await sweepBuilds(context.db, BATCH),
-        await sweepBuildLogs(context.db, BATCH),
-        await sweepArchives(context.db, BATCH),
-        await sweepAccesses(context.db, BATCH),
-        await sweepUsage(context.db, BATCH),
-      ];
-      const changed = swept.reduce((sum, count) => sum + count, 0);
-      return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };
+    async activate(stop) {
+      let [changed, failed, more] = [0, 0, false];
+      for (const [sweep, removeSome] of Object.entries(SWEEPS)) {
+        try {
+          const count = await removeSome(context.db, BATCH);
+          changed += count;
+          more ||= count === BATCH;
+        } catch (error) {
+          if (stop.aborted || error instanceof LeaseLostError || isDatabaseOutage(error)) throw error;
+          // The rows of the other tables go all the same.
+          failed += 1;
+          context.log.warn({ err: error, sweep }, "rows that have expired could not be removed");
+        }
+      }
+      return { examined: changed, changed, failed, more };
     },
   };
 }

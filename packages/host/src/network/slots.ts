@@ -133,15 +133,24 @@ export class Slots {
   }
 
   /** Removes the namespaces and links of a killed host process whose slots no VM has. Resolves with how
-   *  many there were. */
+   *  many were removed. One that cannot be is told, and its slot stays taken: no VM gets it. */
   async sweep(): Promise<number> {
     const isFree = (number: number): boolean => !this.#busy.has(number);
     const left = [...(await this.#existing())].filter(isFree);
-    for (const number of left) await this.close(this.slot(number));
+    let removed = 0;
+    for (const number of left) {
+      try {
+        await this.close(this.slot(number));
+        removed += 1;
+      } catch (error) {
+        if (number < this.capacity) this.adopt(number);
+        this.#options.log.warn({ err: error, slot: number }, "what is left of a network slot stays");
+      }
+    }
     // The killed process may have removed slots without flushing their connections.
     for (const number of Array(this.capacity).keys()) if (isFree(number)) this.#flushSoon(this.slot(number));
     await this.#connections.allForgotten();
-    return left.length;
+    return removed;
   }
 
   /** From now on keeps some slots ready; prepares them one after the other in the background. */

@@ -75,7 +75,10 @@ export class OwnTemplates {
       const file = join(folder, name);
       const id = name.slice(0, -SUFFIX.length);
       if (!name.endsWith(SUFFIX) || !isId("template", id)) {
-        await rm(file, { force: true }); // it was cut off
+        // It was cut off.
+        await rm(file, { recursive: true, force: true }).catch((error: unknown) =>
+          log.warn({ err: error, file }, "an unfinished template could not be removed; it stays"),
+        );
         continue;
       }
       try {

@@ -123,7 +123,7 @@ async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: F
   const { id, folder, found } = one;
   // Control has no row for a warm clone, so control does not remove it. `killStrangers` kills its QEMU.
   if (id.startsWith(WARM_PREFIX))
-    return found.kind === "mine" ? sortMine(handlers, found.record) : discard(folder);
+    return found.kind === "mine" ? sortMine(handlers, found.record) : discard(options, folder);
   if (!isVmId(id)) {
     options.log.warn({ folder }, "this is no VM's folder, so it is left alone");
     return "left";
@@ -139,7 +139,7 @@ async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: F
   // The record is the first file of a VM, so a folder without one is empty; but a folder with a disk is never
   // discarded.
   const isEmpty = !isMachineId(id) || (await isWithout(join(folder, vmPaths.disk)));
-  if (found.kind === "absent" && isEmpty) return discard(folder);
+  if (found.kind === "absent" && isEmpty) return discard(options, folder);
   const record = await unreadableRecord(one, options.owner);
   options.log.error(
     { vm: id, folder, reason: record.reason },
@@ -149,9 +149,14 @@ async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: F
   return "unreadable";
 }
 
-async function discard(folder: string): Promise<Fate> {
-  await rm(folder, { recursive: true, force: true });
-  return "removed";
+async function discard({ log }: AdoptionOptions, folder: string): Promise<Fate> {
+  try {
+    await rm(folder, { recursive: true, force: true });
+    return "removed";
+  } catch (error) {
+    log.warn({ err: error, folder }, "what is left of a VM could not be removed; it stays");
+    return "left";
+  }
 }
 
 async function sortMine(handlers: AdoptionHandlers, record: VmRecord): Promise<Fate> {

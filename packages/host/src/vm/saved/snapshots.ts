@@ -62,7 +62,9 @@ export class Snapshots {
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
       if (name.endsWith(PART)) {
-        await rm(path, { recursive: true, force: true });
+        await rm(path, { recursive: true, force: true }).catch((error: unknown) =>
+          log.warn({ err: error, path }, "an unfinished snapshot could not be removed; it stays"),
+        );
         continue;
       }
       try {
