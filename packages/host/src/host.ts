@@ -10,6 +10,7 @@ import type { HostCompatibility } from "@skerry/contract/moves/host-compatibilit
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
+import { closeFolders } from "./closed-folders.ts";
 import type { AddressRange } from "./network/addresses.ts";
 import { ControlGeneration } from "./control-generation.ts";
 import { Identity } from "./identity.ts";
@@ -88,6 +89,7 @@ export function vmsFolderOf({ stateFolder }: HostConfig): string {
 
 export async function openHost(config: HostConfig, log: Logger, step: StepReport): Promise<Host> {
   await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
+  await closeFolders(config.stateFolder);
   const certificates = config.extraCa === undefined ? undefined : await readExtraCertificates(config.extraCa);
   const boot = await openBootFiles(config, step);
   const program = await findProgram("qemu-system-x86_64");

@@ -11,6 +11,7 @@ import { isId } from "@skerry/contract/ids";
 import type { Logger } from "pino";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
+import { CLOSED_MODE } from "../closed-folders.ts";
 import type { Layers } from "../vm/disk/layers.ts";
 import { placedFile, type BackingPlaces } from "../vm/disk/backing-files.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
@@ -70,7 +71,7 @@ export class OwnTemplates {
   static async open(options: OwnTemplatesOptions): Promise<OwnTemplates> {
     const { folder, places, log } = options;
     const templates = new OwnTemplates(options);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { recursive: true, mode: CLOSED_MODE });
     for (const name of await readdir(folder)) {
       const file = join(folder, name);
       const id = name.slice(0, -SUFFIX.length);

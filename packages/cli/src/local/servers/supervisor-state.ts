@@ -19,7 +19,9 @@ export interface SupervisorState {
 }
 
 const PROGRAMS = ["skerry.js", "control.js", "host.js"];
-const NATIVE = ["native/agent", "native/launch", "native/spawn-helper", "native/private-memory.so"];
+const NATIVE = ["agent", "launch", "contain", "spawn-helper", "private-memory.so"].map(
+  (name) => `native/${name}`,
+);
 
 /** Undefined where no supervisor of this state folder has written one. */
 export async function readSupervisorState(layout: Layout): Promise<SupervisorState | undefined> {

@@ -31,12 +31,13 @@ export async function lockSupervisor(layout: Layout): Promise<void> {
 async function takeLock(file: string, waitS: number): Promise<boolean> {
   // Not a FileHandle, and not closed while the lock is wanted: one that is collected would let go of it.
   const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-  // flock(1) locks the open file that it inherits from us, so the lock stays when it has ended.
-  const child = spawn("flock", ["--exclusive", "--wait", String(waitS), "3"], {
+  // flock(1) locks the open file that it inherits from us, so the lock stays when it has ended. It does not wait on when this process is killed.
+  const flock = ["flock", "--exclusive", "--wait", String(waitS), "3"];
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", ...flock], {
     stdio: ["ignore", "ignore", "inherit", fd],
   });
   const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", (cause) => reject(new Error("flock (util-linux) is not installed", { cause })));
+    child.once("error", (cause) => reject(new Error("setpriv (util-linux) is not installed", { cause })));
     child.once("close", resolve);
   });
   if (code === 0) return true;

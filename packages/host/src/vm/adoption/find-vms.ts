@@ -6,6 +6,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
+import { CLOSED_MODE } from "../../closed-folders.ts";
 import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
 import { endOfHost, stopped, type EndReason } from "../lifecycle/end-reason.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
@@ -62,7 +63,7 @@ export interface Found {
 /** Call it once, before any VM is made. */
 export async function findVms(options: AdoptionOptions, handlers: AdoptionHandlers): Promise<Found> {
   const { resources, vmsFolder, owner } = options;
-  await mkdir(vmsFolder, { recursive: true, mode: 0o711 });
+  await mkdir(vmsFolder, { recursive: true, mode: CLOSED_MODE });
   const folders = await readRecords(vmsFolder, owner);
   const claimed = await claimSlots(options, folders);
   const fates = await Promise.all(folders.map((one) => sort(options, handlers, one)));

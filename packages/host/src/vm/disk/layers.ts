@@ -7,6 +7,7 @@ import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { DiskLayer } from "@skerry/contract/host-api/templates";
+import { CLOSED_MODE } from "../../closed-folders.ts";
 import { syncFolder } from "../record.ts";
 import type { BackingFiles } from "./backing-files.ts";
 import { emptyLayer, layerDigest, layerStream, writeLayer, type LayerClaim } from "./layer-stream.ts";
@@ -101,7 +102,7 @@ export class Layers {
     claim: LayerClaim,
     content: AsyncIterable<Uint8Array>,
   ): Promise<{ readonly digest: string; readonly file: string }> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o711 });
+    await mkdir(this.#folder, { recursive: true, mode: CLOSED_MODE });
     const part = join(this.#folder, `${randomBytes(8).toString("hex")}${PART}`);
     try {
       const digest = await writeLayer(part, claim, content);

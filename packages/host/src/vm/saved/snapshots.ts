@@ -11,6 +11,7 @@ import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { pathsOf, type BackingPlaces } from "../disk/backing-files.ts";
 import type { KeyedQueue } from "../../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
+import { CLOSED_MODE } from "../../closed-folders.ts";
 import { syncFolder } from "../record.ts";
 import type { HostResources } from "../vm-resources.ts";
 import { orDiskFull, saveGuest } from "./save-guest.ts";
@@ -58,7 +59,7 @@ export class Snapshots {
   static async open(options: SnapshotsOptions): Promise<Snapshots> {
     const { folder, places, log } = options;
     const snapshots = new Snapshots(options);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { recursive: true, mode: CLOSED_MODE });
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
       if (name.endsWith(PART)) {
