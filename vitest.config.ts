@@ -40,7 +40,7 @@ const LONGEST = [
 ].map((file) => join(import.meta.dirname, file));
 
 /** What takes too long for every run: the whole matrices alone have these files. Not skipped in the others, whose every test has to run. */
-const FULL_ONLY = ["code-interpreter", "e2b-compatibility"];
+const FULL_ONLY = ["code-interpreter", "e2b-compatibility", "image-kill"];
 
 /** One or two scenarios of minutes each. A usual run has every third of these files, beginning where its seed says. */
 const LONG_SCENARIOS = [

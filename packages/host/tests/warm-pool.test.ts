@@ -1,6 +1,6 @@
 // Who gets which clone, and which must go, with clones that are made of nothing.
 
-import { pino } from "pino";
+import { pino, type Logger } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { WarmVm } from "../src/vm/warm/warm-clones.ts";
@@ -37,10 +37,17 @@ afterEach(async () => {
   await stopping?.stop();
 });
 
-function poolOf(clones: FakeClones, limits: { max: number; min: number; memoryMib: () => number }): WarmPool {
+interface PoolOptions {
+  readonly max: number;
+  readonly min: number;
+  readonly memoryMib: () => number;
+  readonly log?: Logger;
+}
+
+function poolOf(clones: FakeClones, limits: PoolOptions): WarmPool {
   const pool = new WarmPool({
     clones,
-    log: pino({ level: "silent" }),
+    log: limits.log ?? pino({ level: "silent" }),
     ...{ max: limits.max, min: limits.min, favorite: { template: "base", size } },
     memoryMib: async () => limits.memoryMib(),
     spareSlots: () => 1_000,
@@ -66,6 +73,20 @@ test("of a thousand that ask at once each gets a clone of its own, or none", asy
   const next = pool.take("base", size);
   expect(got).not.toContain(next);
   expect(clones.removed).toEqual([]);
+});
+
+test("why no clone can be made is in the log once, however often it is tried", async () => {
+  const clones = new FakeClones();
+  let tries = 0;
+  const make = async (): Promise<WarmVm> => {
+    tries += 1;
+    throw new Error(tries < 3 ? "no room" : "no QEMU");
+  };
+  const logged: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(line) });
+  poolOf(Object.assign(clones, { make }), { max: 1, min: 1, memoryMib: plenty, log });
+  await vi.waitFor(() => expect(tries).toBe(3), 60_000);
+  expect(logged.map((line) => /no room|no QEMU/.exec(line)?.[0])).toEqual(["no room", "no QEMU"]);
 });
 
 test("a clone that ends while it waits goes to nobody and is replaced", async () => {

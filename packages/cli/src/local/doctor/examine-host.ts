@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Finding } from "@skerry/contract/hosts/finding";
@@ -12,7 +12,7 @@ import { environment } from "../../config.ts";
 import { hostEnvironment } from "../servers/services.ts";
 import { fileExists } from "../system/files.ts";
 import { STATE_MAX_BYTES, type Layout } from "../system/layout.ts";
-import { run } from "../system/run.ts";
+import { run, type RunResult } from "../system/run.ts";
 import { takeAssets } from "./take-assets.ts";
 import { countTraces, mostTraces, tracesOf, type TraceLists } from "./traces.ts";
 
@@ -43,22 +43,19 @@ interface Line {
 
 /** Names in a state folder of this kind that sockets lie below, and the zero at a path's end. */
 const OWN_FOLDER = "/doctor-123456";
+const PREFIX = "doctor-";
+const LEFT = /^doctor-[A-Za-z0-9]{6}$/;
+/** In which a doctor takes copies of disks, before its host holds the folder. */
+const GETTING_READY_MS = 3_600_000;
 const CLEAR_DEADLINE_MS = 120_000;
 const LOOK_MS = 500;
 const ERROR_MAX_CHARS = 4_000;
 
 export async function examineHost(layout: Layout, options: ExamineOptions): Promise<HostExamination> {
+  await clearLeft(layout);
   const folder = await makeFolder(layout);
   const instance = `skerry-${createHash("sha256").update(folder).digest("hex").slice(0, 6)}`;
-  const env = {
-    ...environment(),
-    ...hostEnvironment({ ...layout, joined: undefined }, undefined),
-    ...{ SKERRY_HOST_STATE: folder, SKERRY_HOST_ASSETS: join(folder, "assets") },
-    SKERRY_HOST_SOCKET: join(folder, "host.sock"),
-    // The host of this machine has those.
-    ...{ SKERRY_HOST_LISTEN: "", SKERRY_HOST_ADDRESS: "", SKERRY_VM_CIDR: "" },
-    ...{ SKERRY_WARM_MAX: "0", SKERRY_WARM_MIN: "0", SKERRY_LOG_LEVEL: "error" },
-  };
+  const env = hostIn(layout, folder);
   const before = await tracesOf(instance, join(folder, "vms"));
   let during = before;
   const look = async (): Promise<void> => {
@@ -74,11 +71,40 @@ export async function examineHost(layout: Layout, options: ExamineOptions): Prom
   }
 }
 
+/** The environment of a host in this folder. */
+function hostIn(layout: Layout, folder: string): NodeJS.ProcessEnv {
+  return {
+    ...environment(),
+    ...hostEnvironment({ ...layout, joined: undefined }, undefined),
+    ...{ SKERRY_HOST_STATE: folder, SKERRY_HOST_ASSETS: join(folder, "assets") },
+    SKERRY_HOST_SOCKET: join(folder, "host.sock"),
+    // The host of this machine has those.
+    ...{ SKERRY_HOST_LISTEN: "", SKERRY_HOST_ADDRESS: "", SKERRY_VM_CIDR: "" },
+    ...{ SKERRY_WARM_MAX: "0", SKERRY_WARM_MIN: "0", SKERRY_LOG_LEVEL: "error" },
+  };
+}
+
+/** Clears away what an examination that was killed has left: guests that run on, and a folder with copies of disks. A young one may be another
+ *  doctor's that is only getting ready; the host of one that is at work holds the lock of its folder, so that it is not cleared. */
+export async function clearLeft(layout: Layout): Promise<void> {
+  const names = await readdir(layout.state).catch(() => [] as string[]);
+  for (const folder of names.filter((name) => LEFT.test(name)).map((name) => join(layout.state, name))) {
+    const found = await stat(folder).catch(() => undefined);
+    if (found === undefined || Date.now() - found.mtimeMs < GETTING_READY_MS) continue;
+    const { code } = await runClear(layout, hostIn(layout, folder));
+    if (code === 0) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function runClear({ dist }: Layout, env: NodeJS.ProcessEnv): Promise<RunResult> {
+  return run(process.execPath, [join(dist, "host.js"), "clear"], { env, deadlineMs: CLEAR_DEADLINE_MS });
+}
+
 /** In the installation's own state folder, so that its disk is the one that is tried, and its files can be linked. */
 async function makeFolder({ state }: Layout): Promise<string> {
   const isShort = Buffer.byteLength(state) + OWN_FOLDER.length <= STATE_MAX_BYTES;
   const fits = isShort && (await fileExists(state).catch(() => false));
-  const folder = await mkdtemp(fits ? join(state, "doctor-") : "/tmp/skerry-doctor-");
+  const folder = await mkdtemp(fits ? join(state, PREFIX) : "/tmp/skerry-doctor-");
   await chmod(folder, 0o711);
   return folder;
 }
@@ -151,10 +177,10 @@ interface Cleared {
 }
 
 async function clear(
-  { dist }: Layout,
+  layout: Layout,
   { env, folder, instance, before, during }: Cleared,
 ): Promise<Pick<HostExamination, "traces" | "left">> {
-  await run(process.execPath, [join(dist, "host.js"), "clear"], { env, deadlineMs: CLEAR_DEADLINE_MS });
+  await runClear(layout, env);
   await rm(folder, { recursive: true, force: true });
   const after = await tracesOf(instance, folder);
   return {
