@@ -6,36 +6,35 @@ import type { Host } from "./host.ts";
 import { removeTree, removeWorkFolder } from "./remove-tree.ts";
 import { cutOffKernels, unusedBootFiles } from "./templates/boot-files.ts";
 
+/** In a folder that several hosts share what is being made is touched more often than that: a build that makes no progress is given up sooner. */
+const SHARED_UNTOUCHED_MS = 3_600_000;
+
 /** Removes what no template leads to and no disk stands on, where it was last touched before this time. Returns how many that were. Where it is not
  *  known what the disks of all VMs stand on, only what was cut off goes: no disk stands on that. A time and not an age: to find that out may
  *  itself take long, and what comes meanwhile must stay. */
 export async function sweepUnusedFiles(host: Host, touchedBeforeMs: number, log: Logger): Promise<number> {
-  const left = await listed(log, cutOffIn(host));
+  const { config, library } = host;
+  const ofOthersMs = config.sharedAssets
+    ? Math.min(touchedBeforeMs, Date.now() - SHARED_UNTOUCHED_MS)
+    : touchedBeforeMs;
+  const left = await listed(log, [() => library.cutOffOwn()]);
+  const leftInAssets = await listed(log, [() => library.cutOff(), () => cutOffKernels(config.assetsFolder)]);
   const below = await host.engine.allBackingFiles();
   const unused = below === undefined ? [] : await listed(log, unusedIn(host, below));
-  const wasLeft = new Set(left);
+  const wasLeft = new Set([...left, ...leftInAssets]);
+  const others = unused.filter((path) => !wasLeft.has(path));
   return (
     (await removeUntouched(left, touchedBeforeMs, { remove: removeWorkFolder, log })) +
-    (await removeUntouched(
-      unused.filter((path) => !wasLeft.has(path)),
-      touchedBeforeMs,
-      { remove: removeTree, log },
-    ))
+    (await removeUntouched(leftInAssets, ofOthersMs, { remove: removeWorkFolder, log })) +
+    (await removeUntouched(others, touchedBeforeMs, { remove: removeTree, log }))
   );
 }
 
 type Listing = () => Promise<string[]>;
 
-// What other hosts made in a folder that they share is theirs to judge.
-
-function cutOffIn({ config, library }: Host): Listing[] {
-  const own: Listing[] = [() => library.cutOffOwn()];
-  if (config.sharedAssets) return own;
-  return [...own, () => library.cutOff(), () => cutOffKernels(config.assetsFolder)];
-}
-
 function unusedIn({ config, boot, library, moves }: Host, below: ReadonlySet<string>): Listing[] {
   const own: Listing[] = [() => moves.unusedLayers(below), () => library.unusedOwn(below)];
+  // What other hosts made in a folder that they share is theirs to judge.
   if (config.sharedAssets) return own;
   return [...own, () => library.unused(below), () => unusedBootFiles(config.assetsFolder, boot)];
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { removeUntouched, sweepUnusedFiles } from "../src/unused-files.ts";
 import { newId } from "@skerry/contract/ids";
 import { Snapshots } from "../src/vm/saved/snapshots.ts";
@@ -112,15 +112,16 @@ test("one that cannot be removed is told once, and the others go all the same", 
 });
 
 interface Parts {
+  readonly sharedAssets?: boolean;
   readonly below: () => Promise<ReadonlySet<string> | undefined>;
   readonly unusedOwn?: () => Promise<string[]>;
 }
 
 /** A host whose caches are in the folder. */
-function hostWith({ below, unusedOwn = async () => [] }: Parts): Host {
+function hostWith({ below, unusedOwn = async () => [], sharedAssets = false }: Parts): Host {
   const layers = new Layers(folder, "data-ranges");
   const host = {
-    config: { sharedAssets: false, assetsFolder: join(folder, "assets") },
+    config: { sharedAssets, assetsFolder: join(folder, "assets") },
     boot: { kernel: "", initramfs: "" },
     engine: { allBackingFiles: below },
     library: {
@@ -157,6 +158,19 @@ test("a cut-off build goes with its mounts also where it is not known what disks
   expect((await readdir(folder)).toSorted()).toEqual(["assets", "some.layer"]);
   expect(await readdir(join(folder, "assets"))).toEqual(["kernel"]);
   expect(await mountsHere()).toEqual([]);
+});
+
+test("in a folder that several hosts share a cut-off build stays until no host can be at work in it", async () => {
+  await mkdir(join(folder, "base-building-x"));
+  const host = hostWith({ below: async () => undefined, sharedAssets: true });
+  expect(await sweepUnusedFiles(host, Infinity, log)).toBe(0);
+  // What a file was last changed at cannot be set, so the clock goes on.
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + AN_HOUR_MS + 60_000 });
+  try {
+    expect(await sweepUnusedFiles(host, Infinity, log)).toBe(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("a cache that cannot be listed does not keep the others from being swept", async () => {

@@ -285,7 +285,7 @@ export class TemplateLibrary {
     return unusedTemplates(folders, { images, frozen, below });
   }
 
-  /** Folders of images and frozen templates that were not finished. Some are being worked in. Not for a folder that several hosts share. */
+  /** Folders of images and frozen templates that were not finished. Some are being worked in. */
   async cutOff(): Promise<string[]> {
     return [
       ...(await filesIn(this.#imagesFolder, isCutOffImage)),
