@@ -2,11 +2,12 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { debootstrapDeadlines } from "../src/templates/debootstrap.ts";
 import { ensureImage, isCutOffImage } from "../src/templates/image.ts";
 import type { TemplateDescription } from "../src/templates/description.ts";
 import { watchProgress } from "../src/progress-watch.ts";
@@ -191,6 +192,24 @@ describe("a deadline that counts from the last progress", () => {
     expect(expired).toHaveLength(1);
     watch.stop();
   });
+});
+
+test("the growth of the folder that mmdebstrap works in is progress, and touches it", async () => {
+  const { progress } = debootstrapDeadlines(folder);
+  const longAgo = new Date("2026-01-01");
+  const measured = async (): Promise<readonly [unknown, boolean]> => {
+    await utimes(folder, longAgo, longAgo);
+    const answer = await progress?.measure();
+    return [answer, (await stat(folder)).mtime > longAgo];
+  };
+  await mkdir(join(folder, "root"));
+  const [first] = await measured();
+  expect(await measured()).toEqual([first, false]);
+  await writeFile(join(folder, "root/package.deb"), "x".repeat(10_000));
+  const [second, isTouched] = await measured();
+  expect([second === first, isTouched]).toEqual([false, true]);
+  await rm(join(folder, "root"), { recursive: true });
+  expect(await measured()).toEqual([expect.stringMatching(/^\d+\s/), true]);
 });
 
 async function appears(file: string): Promise<void> {
