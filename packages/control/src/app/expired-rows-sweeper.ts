@@ -7,6 +7,7 @@ import { sweepBuildLogs, sweepBuilds } from "../builds/builder.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
 import { sweepAccesses } from "../e2b/sweep-accesses.ts";
+import { sweepAskedBuilds } from "../e2b/sweep-asked-builds.ts";
 import { sweepArchives } from "../e2b/sweep-archives.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
@@ -35,6 +36,7 @@ const SWEEPS: Readonly<Record<string, (db: Context["db"], limit: number) => Prom
   sweepMachineRestarts,
   sweepBuilds,
   sweepBuildLogs,
+  sweepAskedBuilds,
   sweepArchives,
   sweepAccesses,
   sweepUsage,

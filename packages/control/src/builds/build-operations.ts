@@ -4,8 +4,14 @@ import { BuildLog, BuildLogLine, BuildLogQuery } from "@skerry/contract/builds/b
 import { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import { BUILD_SECRET_NAME } from "@skerry/contract/builds/plan/context-bounds";
 import { NoFields } from "@skerry/contract/named";
-import type { Access, Operations } from "../api/operation.ts";
+import type { Access, LargeBody, Operations } from "../api/operation.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
+
+/** Less than other calls take: each of the builds that an organization has keeps what it was asked for. */
+export const largeBuild: LargeBody = {
+  maxBytes: 256 * 1024,
+  otherwise: "Put what is long, such as a script or a list of packages, into a file that a step copies.",
+};
 
 const read = { scope: "templates:read", role: "viewer", rate: "read" } as const satisfies Access;
 const write = { scope: "templates:write", role: "member", rate: "write" } as const satisfies Access;
@@ -39,6 +45,7 @@ export const buildOperations = {
     description:
       "In a microVM of its own. The answer is the build, which goes on after it: `GET /v1/builds/{id}` says how far it is, and the template is there when that is `ready`.",
     body: BuildRequest,
+    largeBody: largeBuild,
     answers: { 201: Build },
     access: { scope: "templates:write", role: "member", rate: "expensive" },
     audit: { action: "build.create", resource: "build" },

@@ -69,7 +69,9 @@ export function rpcCodeOf({ code, status }: SkerryError): string {
   return rpcCodes[code] ?? rpcCodesOfStatuses[status] ?? "internal";
 }
 
-/** Without the remediation, which is about our own API. */
+/** Their remediation is about the request, and so as good for E2B's clients; that of others is about our own API. */
+const toldWithRemediation: ReadonlySet<ErrorCode> = new Set(["payload_too_large"]);
+
 export function sendE2bError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const known = toSkerryError(error);
   countedRequestOf(request).errorCode = known.code;
@@ -79,11 +81,14 @@ export function sendE2bError(error: unknown, request: FastifyRequest, reply: Fas
   const path = pathInSandbox(request.url);
   const status = e2bStatusOf(known, path !== undefined);
   const isRpc = path !== undefined && /^\/(?:process|filesystem)\./.test(path);
+  const { remediation } = known;
+  const isTold = remediation !== undefined && toldWithRemediation.has(known.code);
+  const message = isTold ? `${known.message} ${remediation}` : known.message;
   // With E2B a token is examined before the protocol begins, so its refusal has no code of the protocol.
   const code = isRpc && status !== UNAUTHORIZED ? rpcCodeOf(known) : status;
   void reply
     .code(status)
     .type("application/json")
     .serializer((text: string) => text)
-    .send(JSON.stringify({ code, message: known.message }));
+    .send(JSON.stringify({ code, message }));
 }

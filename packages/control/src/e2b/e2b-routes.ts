@@ -3,7 +3,9 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Operation } from "../api/operation.ts";
+import type { LargeBody, Operation } from "../api/operation.ts";
+import { holdLargeBody } from "../api/large-bodies.ts";
+import { largeBuild } from "../builds/build-operations.ts";
 import type { Context } from "../context.ts";
 import {
   apiHealth,
@@ -20,14 +22,18 @@ export type SandboxCallHandlers = Readonly<Record<keyof typeof sandboxCallOperat
 
 /** Bytes of a body of JSON. */
 const BODY_MAX_BYTES = 1024 * 1024;
+/** Where the bound is another one: the steps of a template are kept as they come. */
+const largeBodies: { readonly [id: string]: LargeBody | undefined } = { startTemplateBuild: largeBuild };
 
 export async function registerE2b(app: FastifyInstance, context: Context): Promise<void> {
   await app.register(async (scope) => {
     scope.setErrorHandler(sendE2bError);
     for (const [id, operation] of Object.entries(e2bOperations)) {
+      const largeBody = largeBodies[id];
       scope.route({
         ...routeOf(operation, { isInSandbox: false }),
-        bodyLimit: BODY_MAX_BYTES,
+        bodyLimit: largeBody?.maxBytes ?? BODY_MAX_BYTES,
+        ...(largeBody !== undefined && { preParsing: holdLargeBody(largeBody) }),
         handler: async (request, reply) => {
           const { apiHandlers } = await import("./api-handlers.ts");
           // The keys are those of both tables.

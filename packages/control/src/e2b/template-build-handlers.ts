@@ -24,12 +24,21 @@ import { DEFAULT_TAG, nativeNameOf } from "./bare-names.ts";
 import { checker } from "./checked-body.ts";
 import { apiCredentials } from "./credentials.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
-import { askedBuild, faultOf, type Fault } from "./template-builds.ts";
+import { askedBuild, faultOf } from "./template-builds.ts";
 import { takeArchive, uploadLink } from "./template-archives.ts";
 import { uploadRightOf } from "./upload-right.ts";
 import { TemplateBody, translateTemplate, type KeptTemplate } from "./template-steps.ts";
 import { baseOf } from "./template-starts.ts";
-import { forgetSteps, insertAskedBuild, noteFault, noteSteps, readArchive } from "./template-store.ts";
+import {
+  forgetSteps,
+  insertAskedBuild,
+  noteFault,
+  noteSteps,
+  OPEN_MAX,
+  readArchive,
+  refuseSteps,
+  type Fault,
+} from "./template-store.ts";
 import { uuidOf } from "./uuid-ids.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -57,12 +66,22 @@ const createTemplateBuild: E2bHandler = async (context, request, reply) => {
   const tags = all.length === 0 ? [DEFAULT_TAG] : all.map((tag) => checkTag(tag));
   const id = newId("build");
   const size = sizeFor({ cpuCount, memoryMB });
-  await insertAskedBuild(context.db, { id, org_id: callerOf(request).orgId, name, tags, size });
+  const { orgId } = callerOf(request);
+  const open = await insertAskedBuild(context.db, { id, org_id: orgId, name, tags, size });
+  if (open !== undefined) throw tooManyOpen(open);
   const buildID = uuidOf(id);
   return reply
     .code(202)
     .send({ templateID: name, buildID, public: false, names: [name], aliases: [name], tags });
 };
+
+function tooManyOpen(used: number): SkerryError {
+  return new SkerryError(
+    "quota_exceeded",
+    `${used} builds of the organization wait for their steps, and no more than ${OPEN_MAX} may: send the steps of those that were begun, or try again later. A build without steps is forgotten after an hour.`,
+    { context: { quota: "builds", used, requested: 1, limit: OPEN_MAX } },
+  );
+}
 
 function checkName(name: string): void {
   if (new RegExp(TEMPLATE_NAME_PATTERN).test(name)) return;
@@ -142,7 +161,7 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
       throw error;
     }
     // The clients show where in the template it is, which they do for builds that have failed.
-    await noteFault(context.db, asked.id, fault);
+    await refuseSteps(context.db, asked.id, fault);
   }
   return reply.code(202).send(null);
 };

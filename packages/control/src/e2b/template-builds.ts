@@ -21,7 +21,7 @@ import {
   type KeptTemplate,
   type TranslatedTemplate,
 } from "./template-steps.ts";
-import { findAskedBuild, type AskedBuild } from "./template-store.ts";
+import { findAskedBuild, type AskedBuild, type Fault } from "./template-store.ts";
 import { idOfUuid, uuidOf } from "./uuid-ids.ts";
 
 const LINES_MAX = 100;
@@ -76,12 +76,6 @@ export async function sizeOfTemplate(
   const own = await findOwnTemplate(db, orgId, asked);
   if (own === undefined) return undefined;
   return (await findAskedBuild(db, orgId, own.build_id))?.size ?? undefined;
-}
-
-export interface Fault {
-  readonly message: string;
-  /** From 1; 0 is what the template stands on, null the whole of it. */
-  readonly instruction: number | null;
 }
 
 /** What is wrong with what was asked for, and where; undefined where that is not what has failed. */

@@ -3,26 +3,37 @@
 import { sql, type Selectable } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { lockOrganization } from "../limits/organization-limits.ts";
+import { sweepAskedBuilds } from "./sweep-asked-builds.ts";
 import type { KeptTemplate } from "./template-steps.ts";
 
 export type AskedBuild = Selectable<Tables["e2b_builds"]>;
 
-const BUILDS_KEPT = sql`interval '30 days'`;
+/** Of an organization, those whose steps have not come. A row has at most 4 kB, and clients that break off leave theirs for an hour. */
+export const OPEN_MAX = 100;
 
+/** Undefined: it is written. Otherwise how many of the organization's wait for their steps: as many as may. */
 export async function insertAskedBuild(
-  db: Queries,
+  db: Database,
   {
     tags,
     ...build
   }: { id: string; org_id: string; name: string; tags: readonly string[]; size: string | null },
-): Promise<void> {
-  await sql`
-    delete from e2b_builds b where created_at < now() - ${BUILDS_KEPT}
-      and not exists (select from templates t where t.build_id = b.id and t.status = 'ready')`.execute(db);
-  await db
-    .insertInto("e2b_builds")
-    .values({ ...build, tags: JSON.stringify(tags) })
-    .execute();
+): Promise<number | undefined> {
+  return db.transaction().execute(async (transaction) => {
+    await lockOrganization(transaction, build.org_id);
+    await sweepAskedBuilds(transaction, SWEPT_MAX, build.org_id);
+    const { rows } = await sql<{ open: number }>`
+      select count(*)::integer as open from e2b_builds
+      where org_id = ${build.org_id} and body is null and fault is null`.execute(transaction);
+    const open = rows[0]?.open ?? 0;
+    if (open >= OPEN_MAX) return open;
+    await transaction
+      .insertInto("e2b_builds")
+      .values({ ...build, tags: JSON.stringify(tags) })
+      .execute();
+    return undefined;
+  });
 }
 
 export async function findAskedBuild(
@@ -51,6 +62,9 @@ export async function sizesOfAskedBuilds(
   return new Map(rows.map(({ id, size }) => [id, size]));
 }
 
+/** Rows that one creation forgets; the service `sweeper` does the rest. */
+const SWEPT_MAX = 1_000;
+
 /** False where its steps have come before. */
 export async function noteSteps(db: Queries, id: string, body: KeptTemplate): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -58,6 +72,7 @@ export async function noteSteps(db: Queries, id: string, body: KeptTemplate): Pr
     .set({ body: JSON.stringify(body) })
     .where("id", "=", id)
     .where("body", "is", null)
+    .where("fault", "is", null)
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
@@ -67,15 +82,26 @@ export async function forgetSteps(db: Queries, id: string): Promise<void> {
   await db.updateTable("e2b_builds").set({ body: null }).where("id", "=", id).execute();
 }
 
-/** It is not begun, or does not go on, and why. */
-export async function noteFault(
-  db: Queries,
-  id: string,
-  fault: { readonly message: string; readonly instruction: number | null },
-): Promise<void> {
+export interface Fault {
+  readonly message: string;
+  /** From 1; 0 is what the template stands on, null the whole of it. */
+  readonly instruction: number | null;
+}
+
+/** It does not go on, and why. */
+export async function noteFault(db: Queries, id: string, fault: Fault): Promise<void> {
   await db
     .updateTable("e2b_builds")
     .set({ fault: JSON.stringify(fault) })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** It is not begun, and why. Its steps are not kept: nothing is made of them. */
+export async function refuseSteps(db: Queries, id: string, fault: Fault): Promise<void> {
+  await db
+    .updateTable("e2b_builds")
+    .set({ fault: JSON.stringify(fault), body: null })
     .where("id", "=", id)
     .execute();
 }
