@@ -24,7 +24,8 @@ export const ShownEnv = Type.Record(Type.String(), Type.Unsafe<string | null>({ 
 });
 
 export const Metadata = Type.Record(Type.String(), Type.String(), {
-  description: "Your own labels, name to value; lists can be filtered by them.",
+  description:
+    "Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.",
 });
 
 /** One of these words. An `enum`, because a union of literals would be compiled and tried branch by branch. */

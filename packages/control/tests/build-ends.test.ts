@@ -142,8 +142,8 @@ test("builds that ended long ago are forgotten, however many, and no more than a
     await world.call("POST", `/v1/builds/${id}/cancel`);
   }
   await sql`update builds set finished_at = now() - interval '31 days'`.execute(world.db);
-  expect(await sweepBuilds(world.db, 9)).toBe(9);
-  expect(await sweepBuilds(world.db, 9)).toBe(1);
+  expect(await sweepBuilds(world.db, world.orgId, 9)).toBe(9);
+  expect(await sweepBuilds(world.db, world.orgId, 9)).toBe(1);
 });
 
 test("of the builds of an organization that ended the last 2,000 are kept, and of another one all of its own", async () => {
@@ -159,9 +159,9 @@ test("of the builds of an organization that ended the last 2,000 are kept, and o
   await copy(world.orgId, "bld_own", 2_009);
   await copy(other, "bld_other", 100);
   await sql`update builds set execution_id = 'still', org_id = ${other} where id = ${id}`.execute(world.db);
-  expect(await sweepBuilds(world.db, 5)).toBe(5);
-  expect(await sweepBuilds(world.db, 1_000)).toBe(4);
-  expect(await sweepBuilds(world.db, 1_000)).toBe(0);
+  expect(await sweepBuilds(world.db, world.orgId, 5)).toBe(5);
+  expect(await sweepBuilds(world.db, world.orgId, 1_000)).toBe(4);
+  expect(await sweepBuilds(world.db, world.orgId, 1_000)).toBe(0);
   const { rows } = await sql<{ count: number; oldest: boolean }>`
     select count(*)::integer as count, bool_or(id = 'bld_own2000') as oldest from builds where org_id = ${world.orgId}`.execute(
     world.db,

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { sql } from "kysely";
 import { beforeEach, expect, test } from "vitest";
-import { ASKED_KEPT_MAX, STEPS_KEPT_MAX_BYTES, sweepAskedBuilds } from "../src/e2b/sweep-asked-builds.ts";
+import { keptAskedBuilds, sweepAskedBuilds } from "../src/e2b/sweep-asked-builds.ts";
 import { OPEN_MAX } from "../src/e2b/template-store.ts";
 import { builtTemplate } from "./support/builds.ts";
 import { useWorld } from "./support/world.ts";
@@ -83,12 +83,12 @@ test("a build without steps is forgotten after an hour", async () => {
   expect((await ask()).status).toBe(202);
   expect((await rows()).count).toBe(1);
   await askedBefore(5);
-  expect(await sweepAskedBuilds(world.db, 1_000)).toBe(5);
+  expect(await sweepAskedBuilds(world.db, world.orgId, 1_000)).toBe(5);
 });
 
 test("of steps that cannot be translated only the fault is kept, and they cannot come again", async () => {
   const asked = (await ask()).body;
-  const body = stepsOf(200 * 1024, "NOPE");
+  const body = stepsOf(100 * 1024, "NOPE");
   expect((await send(asked, body)).status).toBe(202);
   expect((await rows()).bytes).toBeLessThan(1_000);
   const status = await world.call<{ status: string; reason: { message: string; step: string } }>(
@@ -108,9 +108,9 @@ test("of steps that cannot be translated only the fault is kept, and they cannot
 
 test("steps that are larger than a template needs are refused, with what to do", async () => {
   const asked = (await ask()).body;
-  const refused = await send(asked, stepsOf(300 * 1024, "RUN"));
+  const refused = await send(asked, stepsOf(140 * 1024, "RUN"));
   expect(refused.status).toBe(413);
-  expect(refused.body.message).toMatch(/larger than 262144 bytes.*into a file that a step copies/s);
+  expect(refused.body.message).toMatch(/larger than 131072 bytes.*into a file that a step copies/s);
   // Nothing has come, so smaller ones may.
   expect((await send(asked, { steps: [{ type: "RUN", args: ["true"] }] })).status).toBe(202);
   const native = await world.call("POST", "/v1/templates", {
@@ -122,26 +122,26 @@ test("steps that are larger than a template needs are refused, with what to do",
 test("the newest are kept, and what a template stands on", async () => {
   const { id: build_id } = await builtTemplate(world, { name: "stays", steps: [{ run: "make" }] });
   await sql`
-    insert into e2b_builds (id, org_id, name, tags, created_at)
-    values (${build_id}, ${world.orgId}, 'stays', '[]', now() - interval '90 days')`.execute(world.db);
-  await askedBefore(ASKED_KEPT_MAX + 10, { body: "{}" });
+    insert into e2b_builds (id, org_id, name, tags, body, created_at)
+    values (${build_id}, ${world.orgId}, 'stays', '[]', '{}', now() - interval '90 days')`.execute(world.db);
+  await askedBefore(keptAskedBuilds.rowsMax + 10, { body: "{}" });
   expect((await ask()).status).toBe(202);
   // The one that was asked for last came after the others were counted.
-  expect((await rows()).count).toBe(ASKED_KEPT_MAX + 2);
+  expect((await rows()).count).toBe(keptAskedBuilds.rowsMax + 2);
   const kept = await sql`select 1 from e2b_builds where id = ${build_id}`.execute(world.db);
   expect(kept.rows).toHaveLength(1);
 });
 
 test("the steps of all builds together have a bound, too", async () => {
   const bytes = 200 * 1024;
-  const fitting = Math.floor(STEPS_KEPT_MAX_BYTES / bytes);
+  const fitting = Math.floor(keptAskedBuilds.bytesMax / bytes);
   await askedBefore(fitting + 10, {
     body: JSON.stringify({ startCmd: randomBytes(bytes / 2).toString("hex") }),
   });
-  await sweepAskedBuilds(world.db, 1_000);
+  await sweepAskedBuilds(world.db, world.orgId, 1_000);
   const { count } = await rows();
   expect(count).toBeGreaterThan(0);
   expect(count).toBeLessThan(fitting + 10);
-  expect((await rows()).bytes).toBeLessThanOrEqual(STEPS_KEPT_MAX_BYTES + 1_000 * count);
-  expect(await sweepAskedBuilds(world.db, 1_000)).toBe(0);
+  expect((await rows()).bytes).toBeLessThanOrEqual(keptAskedBuilds.bytesMax + 1_000 * count);
+  expect(await sweepAskedBuilds(world.db, world.orgId, 1_000)).toBe(0);
 });

@@ -58,3 +58,23 @@ export async function forgetAuditEvents(db: Database, olderThanDays: number, lim
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
 }
+
+/** Of an organization, beside those of the last 30 days: the database deletes none that are younger. One takes 1.1 kB with its indexes. */
+export const OLD_EVENTS_MAX = 100_000;
+const YOUNG_DAYS = 30;
+
+/** Deletes up to `limit` of the oldest events of an organization, so that `kept` remain that are older than 30 days, and returns how many. */
+export async function forgetOldEvents(
+  db: Database,
+  { orgId, kept, limit }: { readonly orgId: string; readonly kept: number; readonly limit: number },
+): Promise<number> {
+  const last = firstIdAt("audit", Date.now() - YOUNG_DAYS * DAY_MS - CLOCK_SLACK_MS);
+  const { numAffectedRows } = await sql`
+    delete from audit_events where id in (
+      select id from audit_events
+      where org_id = ${orgId} and at < now() - ${YOUNG_DAYS} * interval '1 day' and id <= (
+        select id from audit_events where org_id = ${orgId} and id < ${last} order by id desc offset ${kept} limit 1)
+      order by id limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}

@@ -15,6 +15,7 @@ import type { Insertable } from "kysely";
 import { backoff } from "../db/backoff.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
+import { forgetBeyond, type Kept } from "../db/keep-newest.ts";
 import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
@@ -26,8 +27,6 @@ export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "byte
   readonly bytes: number | null;
 };
 
-/** Of an organization. Those that are answered at once take no room that a quota counts, and each keeps what it was asked for. */
-const ENDED_MAX = 2_000;
 /** Longest pause between two attempts at a step of a build, in seconds. */
 const RETRY_MAX_S = 15;
 
@@ -267,23 +266,26 @@ export async function buildVmFacts(db: Queries, ids: readonly string[]): Promise
   return rows;
 }
 
-/** What ended so long ago is forgotten, with its log, and what an organization has beyond so many. Returns how many, at most `limit`. */
-export async function sweepBuilds(db: Queries, limit: number): Promise<number> {
-  const ids = await forgettableBuilds(db, limit);
-  for (let from = 0; from < ids.length; from += SWEPT_AT_ONCE)
-    await sql`delete from builds where id = any(${ids.slice(from, from + SWEPT_AT_ONCE)}::text[])`.execute(
-      db,
-    );
-  return ids.length;
-}
+/** Of an organization. Those that are answered at once take no room that a quota counts, and each keeps what it was asked for. */
+export const endedBuilds: Kept = {
+  table: "builds",
+  isOver: sql`finished_at is not null and execution_id is null`,
+  since: sql`finished_at`,
+  days: 30,
+  minutesMin: 0,
+  rowsMax: 2_000,
+  bytes: sql`pg_column_size(request) + pg_column_size(config) + coalesce(pg_column_size(denied), 0)`,
+  bytesMax: 64 * 1024 * 1024,
+};
 
-async function forgettableBuilds(db: Queries, limit: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select id from (
-      select id, finished_at, row_number() over (partition by org_id order by finished_at desc, id desc) as place
-      from builds where finished_at is not null and execution_id is null
-    ) ended
-    where finished_at < now() - interval '30 days' or place > ${ENDED_MAX}
-    order by finished_at limit ${limit}`.execute(db);
-  return rows.map(({ id }) => id);
+/** What is beyond that is forgotten, with its log. Returns how many, at most `limit`. */
+export async function sweepBuilds(db: Queries, orgId: string, limit: number): Promise<number> {
+  let forgotten = 0;
+  while (forgotten < limit) {
+    const some = Math.min(SWEPT_AT_ONCE, limit - forgotten);
+    const gone = await forgetBeyond(db, endedBuilds, { orgId, limit: some });
+    forgotten += gone;
+    if (gone < some) break;
+  }
+  return forgotten;
 }

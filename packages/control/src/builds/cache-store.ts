@@ -176,6 +176,9 @@ export async function hostsWithKeys(
   return rows.map(({ host_id }) => host_id);
 }
 
+/** Also where they have no bytes: steps that write nothing leave entries all the same. */
+export const ENTRIES_MAX = { org_id: 5_000, host_id: 50_000 };
+
 /**
  * What builds begin on stays, and then what was used last, as much as there is room for. An entry keeps all layers of its image on its host, also
  * those whose own entries are gone: each layer counts once on each host, with the first of the entries to stay that stands on it. The lowest one is
@@ -203,9 +206,10 @@ async function evictBeyond(
         select id, sum(bytes) as bytes from layers group by id
       )
       select id from (
-        select id, sum(coalesce(carried.bytes, 0)) over (partition by owner order by place) as upto
+        select id, sum(coalesce(carried.bytes, 0)) over (partition by owner order by place) as upto,
+          row_number() over (partition by owner order by place) as count
         from entries left join carried using (id)
-      ) kept where upto > ${bytes}
+      ) kept where upto > ${bytes} or count > ${ENTRIES_MAX[of]}
     )`,
   );
 }

@@ -7,10 +7,17 @@ import type { Size } from "@skerry/contract/sizes";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { findOrganizationLimits } from "../limits/organization-limits.ts";
-import { quotaExceeded } from "../limits/quota-exceeded.ts";
-import { heldTemplateGib, noteFrozenSize, type OwnTemplateRow } from "../templates/own-templates.ts";
+import { boundReached, quotaExceeded } from "../limits/quota-exceeded.ts";
+import {
+  countTemplates,
+  heldTemplateGib,
+  noteFrozenSize,
+  type OwnTemplateRow,
+} from "../templates/own-templates.ts";
 
 const MIB_PER_GIB = 1024;
+/** Versions of an organization: those of few bytes are not bounded by the size of all. */
+export const TEMPLATES_MAX = 1_000;
 
 interface HeldBuilds {
   readonly builds: number;
@@ -31,6 +38,10 @@ export async function checkBuildQuota(
   { orgId, frozen }: { readonly orgId: string; readonly frozen: readonly Size[] | undefined },
 ): Promise<void> {
   const held = await heldBuilds(transaction, orgId);
+  if (frozen !== undefined) {
+    const used = await countTemplates(transaction, orgId);
+    if (used >= TEMPLATES_MAX) throw boundReached("templates", { used, limit: TEMPLATES_MAX });
+  }
   const limits = await findOrganizationLimits(transaction, orgId, defaults.organization);
   const frozenMib = (frozen ?? []).reduce((sum, { memory_mib }) => sum + memory_mib, 0);
   const requested = { builds: 1, template_gib: Math.max(1, Math.ceil(frozenMib / MIB_PER_GIB)) };

@@ -22,8 +22,10 @@ export type SandboxCallHandlers = Readonly<Record<keyof typeof sandboxCallOperat
 
 /** Bytes of a body of JSON. */
 const BODY_MAX_BYTES = 1024 * 1024;
-/** Where the bound is another one: the steps of a template are kept as they come. */
-const largeBodies: { readonly [id: string]: LargeBody | undefined } = { startTemplateBuild: largeBuild };
+/** Where the bound is another one: the steps of each template are kept as they come, for as long as it is there. */
+const largeBodies: { readonly [id: string]: LargeBody | undefined } = {
+  startTemplateBuild: { ...largeBuild, maxBytes: 128 * 1024 },
+};
 
 export async function registerE2b(app: FastifyInstance, context: Context): Promise<void> {
   await app.register(async (scope) => {

@@ -22,7 +22,7 @@ export async function insertAskedBuild(
 ): Promise<number | undefined> {
   return db.transaction().execute(async (transaction) => {
     await lockOrganization(transaction, build.org_id);
-    await sweepAskedBuilds(transaction, SWEPT_MAX, build.org_id);
+    await sweepAskedBuilds(transaction, build.org_id, SWEPT_MAX);
     const { rows } = await sql<{ open: number }>`
       select count(*)::integer as open from e2b_builds
       where org_id = ${build.org_id} and body is null and fault is null`.execute(transaction);
@@ -142,7 +142,10 @@ interface Chunk {
   readonly content: Buffer;
 }
 
-/** False where the organization would hold more than `maxBytes` with it. */
+/** Of an organization: small archives are not bounded by their bytes. */
+const CHUNKS_MAX = 10_000;
+
+/** False where the organization would hold more than `maxBytes` with it, or too many. */
 export async function addChunk(
   db: Database,
   { orgId, upload, index, content }: Chunk,
@@ -153,7 +156,10 @@ export async function addChunk(
       insert into e2b_archive_chunks (upload, org_id, index, content)
       select ${upload}, ${orgId}, ${index}::integer, ${content}::bytea
       where (select coalesce(sum(length(content)), 0) from e2b_archive_chunks where org_id = ${orgId})
-        + ${content.length}::integer <= ${maxBytes}::bigint`.execute(transaction);
+        + ${content.length}::integer <= ${maxBytes}::bigint
+        and (select count(*) from e2b_archive_chunks where org_id = ${orgId}) < ${CHUNKS_MAX}`.execute(
+      transaction,
+    );
     return numAffectedRows === 1n;
   });
 }

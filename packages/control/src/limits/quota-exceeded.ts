@@ -34,3 +34,20 @@ export function quotaExceeded(
     },
   );
 }
+
+const needless = {
+  members: "Remove members that are not needed any more.",
+  templates: "Delete templates that you no longer need, which `skerry template list` shows.",
+};
+
+/** What has a bound that no operator changes. */
+export function boundReached(
+  noun: keyof typeof needless,
+  { used, limit }: { readonly used: number; readonly limit: number },
+): SkerryError {
+  return new SkerryError(
+    "quota_exceeded",
+    `The organization has ${used} ${noun}, and an organization has at most ${limit}.`,
+    { remediation: needless[noun], context: { quota: noun, used, requested: 1, limit } },
+  );
+}

@@ -56,6 +56,12 @@ export async function hasOtherOwner(transaction: Queries, { orgId, userId }: Pla
   return rows.length > 0;
 }
 
+export async function countMembers(db: Queries, orgId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from memberships where org_id = ${orgId}`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
 export async function insertMember(transaction: Queries, member: Place & { role: Role }): Promise<void> {
   await transaction
     .insertInto("memberships")
@@ -92,8 +98,10 @@ export async function insertUser(
   await transaction.insertInto("users").values(user).execute();
 }
 
-export async function userExists(db: Queries, id: string): Promise<boolean> {
-  return (await db.selectFrom("users").select("id").where("id", "=", id).executeTakeFirst()) !== undefined;
+/** Until the transaction ends it is not forgotten. False where there is none. */
+export async function holdUserRow(transaction: Queries, id: string): Promise<boolean> {
+  const user = transaction.selectFrom("users").select("id").where("id", "=", id).forKeyShare();
+  return (await user.executeTakeFirst()) !== undefined;
 }
 
 function membersOf(db: Queries, orgId: string) {

@@ -7,22 +7,24 @@ import { isId, newId } from "@skerry/contract/ids";
 import type { Member, MemberAdded, MemberAddRequest } from "@skerry/contract/organizations/organization";
 import type { Queries } from "../db/database.ts";
 import {
+  countMembers,
   deleteMember,
   findMember,
   findMemberCalled,
   hasOtherOwner,
   holdMembers,
+  holdUserRow,
   insertMember,
   insertUser,
   listMembers,
   setRole,
-  userExists,
   type MemberRow,
 } from "./member-store.ts";
 import { holdParent, holdUser, revokeTokensIn } from "./token-store.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { boundReached } from "../limits/quota-exceeded.ts";
 import { checkName } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
@@ -53,6 +55,8 @@ async function addMember(
     const minter = await holdParent(transaction, caller, null);
     if (minter === undefined) throw unauthorized();
     refuseAbove(await roleOf(transaction, caller), request.role);
+    const used = await countMembers(transaction, caller.orgId);
+    if (used >= MEMBERS_MAX) throw boundReached("members", { used, limit: MEMBERS_MAX });
     const member = {
       orgId: caller.orgId,
       userId: await userFor(transaction, caller, request),
@@ -76,6 +80,8 @@ async function addMember(
 }
 
 const FIRST_TOKEN_NAME = "invitation";
+/** Of an organization: as many as it may have valid tokens by default. */
+export const MEMBERS_MAX = 1_000;
 
 export async function listMembersOf(
   context: Context,
@@ -174,7 +180,7 @@ async function userFor(transaction: Queries, caller: Caller, request: MemberAddR
     return user.id;
   }
   const userId = request.user_id;
-  if (!isId("user", userId) || !(await userExists(transaction, userId))) {
+  if (!isId("user", userId) || !(await holdUserRow(transaction, userId))) {
     throw new SkerryError("user_not_found", "There is no such user.", {
       remediation: "`GET /v1/auth/me` tells users their ids.",
       context: { field: "user_id" },

@@ -92,13 +92,15 @@ export async function takeTickets(db: Database, request: TicketRequest): Promise
 /** Below this burst of a token tickets are fetched one by one, none lies anywhere else, and both buckets may be full to their brims. */
 export const SLACK_BURST_MIN = 128;
 
-/** Removes up to `limit` buckets that were not used for a day: by now they are full, as a new one is. Returns how many. */
+/** Removes up to `limit` buckets that were not used for a day: by now they are full, as a new one is. Those of tokens that have ended go before that:
+ *  a caller that mints and revokes tokens would leave some for each. Returns how many. */
 export async function sweepRateBuckets(db: Database, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from rate_buckets where (token_id, class) in (
-      select token_id, class from rate_buckets
-      where refilled_at < now() - interval '1 day'
-      limit ${limit} for update skip locked
+      select token_id, class from rate_buckets b
+      where refilled_at < now() - interval '1 day' or refilled_at < now() - interval '10 minutes' and exists (
+        select from api_tokens t where t.id = b.token_id and least(t.revoked_at, t.expires_at) < now())
+      limit ${limit} for update of b skip locked
     ) returning 1`.execute(db);
   return rows.length;
 }

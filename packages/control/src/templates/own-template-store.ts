@@ -280,3 +280,11 @@ export async function heldTemplateGib(db: Queries, orgId: string): Promise<numbe
     from templates t where org_id = ${orgId} and status = 'ready'`.execute(db);
   return rows[0]?.gib ?? 0;
 }
+
+export async function countTemplates(db: Queries, orgId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from templates where org_id = ${orgId} and status = 'ready'`.execute(
+    db,
+  );
+  return rows[0]?.count ?? 0;
+}

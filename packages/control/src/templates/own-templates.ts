@@ -34,6 +34,7 @@ import {
 } from "./own-template-store.ts";
 
 export {
+  countTemplates,
   heldTemplateGib,
   holdTemplate,
   hostsOfTemplate,

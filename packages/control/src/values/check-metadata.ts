@@ -4,6 +4,8 @@ import { CONTROL_CHARACTER, checkText } from "./check-text.ts";
 const METADATA_MAX_ENTRIES = 64;
 const METADATA_NAME_MAX_CHARS = 128;
 const METADATA_VALUE_MAX_CHARS = 1_024;
+/** Of all names and values together: thousands of VMs keep them after their end. */
+const METADATA_MAX_BYTES = 16 * 1024;
 
 /** The labels as they are, or `bad_request`. */
 export function checkMetadata(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -32,6 +34,11 @@ export function checkMetadata(metadata: Readonly<Record<string, string>>): Reado
       );
     }
     checkText(`metadata.${name}`, value);
+  }
+  if (Buffer.byteLength(entries.flat().join("")) > METADATA_MAX_BYTES) {
+    throw new SkerryError("bad_request", `"metadata" has more than ${METADATA_MAX_BYTES} bytes.`, {
+      context: { field: "metadata" },
+    });
   }
   return metadata;
 }

@@ -1745,7 +1745,7 @@ class Machine(TypedDict):
     #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
     #: erased because the destruction has begun.
     env: Dict[str, Optional[str]]
-    #: Your own labels, name to value; lists can be filtered by them.
+    #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: Egress
     #: Of the main process.
@@ -1800,7 +1800,7 @@ class MachineCreateRequest(TypedDict, total=False):
     size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
-    #: Your own labels, name to value; lists can be filtered by them.
+    #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: EgressRequest
     #: Shell command line of the main process, run by `/bin/sh -c` as root at each start. Its output goes to the
@@ -2232,7 +2232,7 @@ class SandboxInfo(TypedDict):
     #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
     #: erased because the destruction has begun.
     env: Dict[str, Optional[str]]
-    #: Your own labels, name to value; lists can be filtered by them.
+    #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: Egress
     host_id: Optional[str]
@@ -2275,7 +2275,7 @@ class SandboxCreateRequest(TypedDict, total=False):
     size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
-    #: Your own labels, name to value; lists can be filtered by them.
+    #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: EgressRequest
 

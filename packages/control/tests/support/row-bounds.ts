@@ -1,0 +1,196 @@
+// Every table that calls of an organization make grow, with what bounds its rows. Where the rows that are over are kept by a rule (`kept`), the service
+// `sweeper` removes the others every ten minutes, so what the rates let in meanwhile (`CHANGES`, `CREATIONS`) comes on top.
+
+import { limitDefaults, ORGANIZATION_RATE_FACTOR } from "@skerry/contract/limits/quotas";
+import { TAGS_MAX } from "@skerry/contract/templates/template-name";
+import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
+import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
+import { LOG_MAX_BYTES, LOGS_MAX_BYTES } from "../../src/builds/build-log-store.ts";
+import { endedBuilds } from "../../src/builds/build-store.ts";
+import { ENTRIES_MAX } from "../../src/builds/cache-store.ts";
+import { TEMPLATES_MAX } from "../../src/capacity/build-quota.ts";
+import type { Kept } from "../../src/db/keep-newest.ts";
+import { keptAskedBuilds } from "../../src/e2b/sweep-asked-builds.ts";
+import { OPEN_MAX } from "../../src/e2b/template-store.ts";
+import { keptAnswers } from "../../src/idempotency/kept-answers.ts";
+import { endedMachines } from "../../src/machines/ended-machines.ts";
+import { endedTokens } from "../../src/organizations/ended-tokens.ts";
+import { MEMBERS_MAX } from "../../src/organizations/members.ts";
+import { endedSandboxes, FAILED_MAX } from "../../src/sandboxes/ended-sandboxes.ts";
+import { endedSnapshots } from "../../src/snapshots/ended-snapshots.ts";
+import { deletedTemplates } from "../../src/templates/deleted-templates.ts";
+
+const MIB = 1024 * 1024;
+const limits = limitDefaults;
+
+/** What all tokens of an organization may do in ten minutes. */
+const CHANGES = 10 * limits.rate_write_per_minute * ORGANIZATION_RATE_FACTOR;
+const CREATIONS = 10 * limits.rate_expensive_per_minute * ORGANIZATION_RATE_FACTOR;
+
+export interface RowBound {
+  /** Of one organization, by the limits that hold where an operator changes none. */
+  readonly rows: number;
+  /** What a row takes at most on average, without what `moreBytes` counts. Indexes take as much again, or twice that. */
+  readonly rowBytes: number;
+  /** What callers fill columns with, for all rows together. */
+  readonly moreBytes?: number;
+  readonly kept?: Kept;
+  readonly because: string;
+  /** Why it may be larger than `TABLE_MAX_BYTES`. */
+  readonly isLarge?: string;
+}
+
+/** Of one table and one organization. */
+export const TABLE_MAX_BYTES = 256 * MIB;
+
+const keptBy = (rule: Kept, meanwhile: number, live: number) => ({
+  kept: rule,
+  rows: live + rule.rowsMax + meanwhile,
+  moreBytes: rule.bytesMax,
+});
+
+export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
+  sandboxes: {
+    ...keptBy(endedSandboxes, CREATIONS, limits.quota_sandboxes + FAILED_MAX),
+    rowBytes: 1_500,
+    because: "Live ones have a quota, and of those that failed and ended the newest are kept.",
+  },
+  machines: {
+    ...keptBy(endedMachines, CREATIONS, limits.quota_machines),
+    rowBytes: 1_500,
+    because: "Live ones have a quota, and of those that ended the newest are kept.",
+  },
+  vm_events: {
+    // 500 of each live one, 30 of each that has ended, and go with its row.
+    rows:
+      500 * (limits.quota_sandboxes + FAILED_MAX + limits.quota_machines) +
+      30 * (endedSandboxes.rowsMax + endedMachines.rowsMax) +
+      CHANGES,
+    rowBytes: 300,
+    because: "The newest of each VM are kept (0051-bounded-rows.ts), for as long as its row is there.",
+  },
+  machine_ends: {
+    rows: 100 * (limits.quota_machines + endedMachines.rowsMax),
+    rowBytes: 300,
+    because: "The newest 100 of each machine are kept, for as long as its row is there.",
+  },
+  restarts: { rows: limits.quota_machines, rowBytes: 100, because: "One for each machine." },
+  snapshots: {
+    ...keptBy(endedSnapshots, 6 * CREATIONS, limits.quota_snapshots),
+    rowBytes: 1_000,
+    because: "Those that are there have a quota, and of the others the newest are kept.",
+  },
+  templates: {
+    ...keptBy(deletedTemplates, CREATIONS, TEMPLATES_MAX + limits.quota_builds),
+    rowBytes: 4_000,
+    because: "Versions have a bound, and of those that were deleted the newest are kept.",
+  },
+  template_tags: { rows: TEMPLATES_MAX * TAGS_MAX, rowBytes: 300, because: "A version has so many tags." },
+  template_hosts: { rows: TEMPLATES_MAX * 100, rowBytes: 200, because: "One for a version and a host." },
+  template_frozen: { rows: TEMPLATES_MAX * 20, rowBytes: 100, because: "One for a version and a size." },
+  builds: {
+    ...keptBy(endedBuilds, 0, limits.quota_builds),
+    rowBytes: 4_000,
+    because:
+      "Those under way have a quota, and each that comes removes what is too much of those that ended.",
+  },
+  build_steps: {
+    rows: 100 * (limits.quota_builds + endedBuilds.rowsMax),
+    rowBytes: 500,
+    // Their names, and the paths that they read, are in the request.
+    moreBytes: endedBuilds.bytesMax,
+    because: "A build has up to 100, and they go with it.",
+  },
+  build_log: {
+    rows: 1,
+    rowBytes: 1,
+    moreBytes: LOGS_MAX_BYTES + limits.quota_builds * LOG_MAX_BYTES,
+    because: "The log of a build has a bound, and the logs of all together.",
+    isLarge: "It is what builds have printed: 256 MiB of those that ended.",
+  },
+  build_cache: {
+    rows: ENTRIES_MAX.org_id + CREATIONS,
+    rowBytes: 15_000,
+    because: "The newest are kept, by their number and the bytes of their layers.",
+  },
+  e2b_builds: {
+    ...keptBy(keptAskedBuilds, 0, OPEN_MAX + TEMPLATES_MAX),
+    moreBytes: keptAskedBuilds.bytesMax + TEMPLATES_MAX * 128 * 1024,
+    rowBytes: 1_000,
+    because: "So many may wait for their steps, and each that comes removes what is too much of the others.",
+  },
+  e2b_archives: { rows: 10_000, rowBytes: 300, because: "Each has a chunk." },
+  e2b_archive_chunks: {
+    rows: 10_000,
+    rowBytes: 200,
+    moreBytes: 512 * MIB,
+    because: "Chunks and their bytes are counted before one is added.",
+    isLarge: "They are the files of builds, and each stays for an hour.",
+  },
+  e2b_accesses: {
+    rows: (limits.quota_sandboxes + FAILED_MAX) * (limits.quota_tokens + endedTokens.rowsMax),
+    rowBytes: 250,
+    because: "One for a sandbox and a token that was used for it, for as long as the sandbox lives.",
+  },
+  users: {
+    rows: MEMBERS_MAX + endedTokens.rowsMax + CHANGES,
+    rowBytes: 300,
+    because: "Members have a bound, and those who were removed are forgotten with their tokens.",
+  },
+  memberships: { rows: MEMBERS_MAX, rowBytes: 150, because: "Members have a bound." },
+  api_tokens: {
+    // Each valid token may have ten sessions.
+    ...keptBy(endedTokens, CHANGES, 11 * limits.quota_tokens),
+    rowBytes: 600,
+    because: "Valid ones have a quota, and of the others the newest are kept.",
+  },
+  login_codes: { rows: CHANGES, rowBytes: 200, because: "Each is good for a minute." },
+  idempotency_keys: {
+    ...keptBy(keptAnswers, CHANGES, 0),
+    rowBytes: 400,
+    because: "The newest are kept, by their number and the bytes of their answers.",
+  },
+  registry_credentials: { rows: REGISTRY_CREDENTIALS_MAX, rowBytes: 1_000, because: "They have a bound." },
+  data_keys: { rows: 1, rowBytes: 300, because: "One for each organization." },
+  root_keys: {
+    rows: 1,
+    rowBytes: 200,
+    because: "One for the installation, made when it first seals something.",
+  },
+  url_signing_keys: {
+    rows: 1,
+    rowBytes: 200,
+    because: "One for the installation, made when it first signs something.",
+  },
+  rate_buckets: {
+    rows: 4 * (1 + limits.quota_tokens + CHANGES),
+    rowBytes: 100,
+    because: "One for each class and token; those of tokens that have ended go.",
+  },
+  room_entries: { rows: 1_000, rowBytes: 100, because: "They are folded where they are more than 64." },
+  usage_samples: { rows: 2_880 + 30 * 144, rowBytes: 150, because: "One for a minute, and later for ten." },
+  audit_events: {
+    // Changes of 30 days at the rate of the organization, without a pause.
+    rows: OLD_EVENTS_MAX + 30 * 144 * CHANGES,
+    rowBytes: 400,
+    because: "Refusals are folded; of what is older than 30 days the newest are kept.",
+    isLarge:
+      "It must not forget what happened in the last 30 days: a caller that could fill it could hide in it. " +
+      "An organization that uses its rate without a pause leaves 6 GB a day with the indexes; the operator sees that, and lowers its rate_write.",
+  },
+};
+
+/** Tables that no organization's calls make grow: what the operator has, and what the platform knows of itself. */
+export const tablesOfTheOperator = [
+  ...[
+    "authority",
+    "control_plane",
+    "hosts",
+    "join_tokens",
+    "leases",
+    "moves",
+    "organization_limits",
+    "organizations",
+  ],
+  ...["schema_migrations", "stored_layers", "template_copies"],
+];
