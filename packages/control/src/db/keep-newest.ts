@@ -18,7 +18,7 @@ export interface Kept {
   readonly bytesMax: number;
 }
 
-/** Forgets what an organization has beyond that; how many, at most `limit`. */
+/** Forgets what an organization has beyond that; how many, at most `limit`. However many rows there are, it looks at those that are kept and `limit` more. */
 export async function forgetBeyond(
   db: Queries,
   { table, isOver, since, days, minutesMin, rowsMax, bytes, bytesMax }: Kept,
@@ -27,10 +27,13 @@ export async function forgetBeyond(
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where ctid = any(array(
       select place from (
-        select kept.ctid as place, ${since} as since,
-          row_number() over newest_first as count, sum(${bytes}) over newest_first as bytes
-        from ${sql.table(table)} kept where org_id = ${orgId} and ${isOver}
-        window newest_first as (order by ${since} desc, kept.ctid desc)
+        select place, since, row_number() over newest_first as count, sum(bytes) over newest_first as bytes
+        from (
+          select kept.ctid as place, ${since} as since, ${bytes} as bytes
+          from ${sql.table(table)} kept where org_id = ${orgId} and ${isOver}
+          order by ${since} desc, kept.ctid desc limit ${rowsMax + limit}
+        ) newest
+        window newest_first as (order by since desc, place desc)
       ) over_now
       where since < now() - ${days} * interval '1 day'
         or since <= now() - ${minutesMin} * interval '1 minute' and (count > ${rowsMax} or bytes > ${bytesMax})
