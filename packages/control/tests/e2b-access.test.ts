@@ -219,6 +219,7 @@ const atStart = [
   "sandbox-port.ts",
   "sweep-accesses.ts",
   "sweep-archives.ts",
+  "sweep-asked-builds.ts",
   "upload-right.ts",
 ];
 
