@@ -152,9 +152,7 @@ test("codes are swept also where rows of another table cannot be removed", async
   await sql`create function refuse() returns trigger language plpgsql as $$ begin raise 'it stays'; end $$`.execute(
     world.db,
   );
-  await sql`create trigger refuse before delete on idempotency_keys execute function refuse()`.execute(
-    world.db,
-  );
+  await sql`create trigger refuse before delete on join_tokens execute function refuse()`.execute(world.db);
   try {
     const report = await expiredRowsSweeper(world.context, 1).activate(AbortSignal.timeout(60_000));
     expect(report).toMatchObject({ failed: 1, more: false });

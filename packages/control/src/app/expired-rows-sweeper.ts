@@ -80,9 +80,11 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
     name: "sweeper",
     everyMs,
     async activate(stop) {
-      const swept = await sweepAll(context, SWEEPS, stop);
+      const swept: (number | undefined)[] = [];
       for (const orgId of await everyOrganization(context.db))
         swept.push(...(await sweepAll(context, sweepsOf(orgId), stop)));
+      // Afterwards, because a user is forgotten with the last of their tokens.
+      swept.push(...(await sweepAll(context, SWEEPS, stop)));
       const counts = swept.filter((count) => count !== undefined);
       const changed = counts.reduce((sum, count) => sum + count, 0);
       const failed = swept.length - counts.length;

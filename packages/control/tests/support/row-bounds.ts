@@ -192,5 +192,5 @@ export const tablesOfTheOperator = [
     "organization_limits",
     "organizations",
   ],
-  ...["schema_migrations", "stored_layers", "template_copies"],
+  ...["schema_migrations", "signing_keys", "stored_layers", "template_copies"],
 ];
