@@ -157,7 +157,7 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 200,
     because: "One for the installation, made when it first seals something.",
   },
-  url_signing_keys: {
+  signing_keys: {
     rows: 1,
     rowBytes: 200,
     because: "One for the installation, made when it first signs something.",
@@ -192,5 +192,7 @@ export const tablesOfTheOperator = [
     "organization_limits",
     "organizations",
   ],
-  ...["schema_migrations", "signing_keys", "stored_layers", "template_copies"],
+  ...["schema_migrations", "stored_layers", "template_copies"],
+  // The version before signs with what is in it.
+  "url_signing_keys",
 ];
