@@ -1,7 +1,9 @@
 // Answers of guests that are meant to harm: the browser that shows them, the connection that carries them, or us.
 
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { errorOf, GuestPorts } from "./support/guest-port.ts";
+import { open } from "./support/raw-requests.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -33,6 +35,11 @@ test("an answer of a guest can do nothing to our origin in a browser", async () 
     "Secure-Session-Registration": "x",
     "Proxy-Authenticate": "Basic",
     "Keep-Alive": "timeout=99",
+    Refresh: "0; url=https://evil.example",
+    "Speculation-Rules": '"/rules.json"',
+    "X-Frame-Options": "ALLOWALL",
+    "X-Accel-Redirect": "/internal/secret",
+    "X-Sendfile": "/etc/passwd",
     Connection: "X-Hop",
     "X-Hop": "1",
     "Content-Type": "text/html",
@@ -113,6 +120,15 @@ test.each([
   ["an odd byte in a field", "HTTP/1.1 200 OK\r\nX-A: a\x01b\r\nContent-Length: 0\r\n\r\n"],
   ["a bare carriage return", "HTTP/1.1 200 OK\r\nX-A: a\rSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n"],
   ["a head that is too large", `HTTP/1.1 200 OK\r\nX-A: ${"a".repeat(40_000)}\r\n\r\n`],
+  ["the status 0", "HTTP/1.1 0 Odd\r\nContent-Length: 5\r\n\r\nhello"],
+  ["the status 000", "HTTP/1.1 000 Odd\r\nContent-Length: 5\r\n\r\nhello"],
+  ["the status 99", "HTTP/1.1 99 Odd\r\nContent-Length: 5\r\n\r\nhello"],
+  ["the status 600", "HTTP/1.1 600 Odd\r\nContent-Length: 5\r\n\r\nhello"],
+  ["the status 999", "HTTP/1.1 999 Odd\r\nContent-Length: 5\r\n\r\nhello"],
+  ["the status 1000", "HTTP/1.1 1000 Odd\r\nContent-Length: 5\r\n\r\nhello"],
+  ["100 as its last word", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\n"],
+  ["103 as its last word", "HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n"],
+  ["101 without an upgrade", "HTTP/1.1 101 Switching\r\nContent-Length: 5\r\n\r\nhello"],
   ["too many fields", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(300)}\r\n`],
   [
     "an upgrade that was not asked for",
@@ -148,3 +164,29 @@ test("an answer that is cut off is no whole answer to its client", async () => {
   const port = guest.answerRaw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
   await expect((await guest.get(port)).text()).rejects.toThrow();
 });
+
+test.each([
+  ["GET", 204, undefined, ""],
+  ["GET", 304, undefined, ""],
+  ["HEAD", 204, undefined, ""],
+  // The length of what GET would answer, which is what clients ask for.
+  ["HEAD", 200, "5", ""],
+  ["GET", 200, "5", "hello"],
+])(
+  "an answer to %s with %i has the length %s, and the next answer follows",
+  async (method, status, length, body) => {
+    const port = guest.answerRaw(`HTTP/1.1 ${status} Odd\r\nContent-Length: 5\r\n\r\nhello`);
+    const next = await guest.serve((_request, response) => void response.end("next"));
+    const line = (verb: string, of: number) =>
+      `${verb} ${guest.path(of)} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${world.token}\r\n`;
+    const socket = open(world.server);
+    socket.write(`${line(method, port)}\r\n${line("GET", next)}Connection: close\r\n\r\n`);
+    const answers = await text(socket);
+    const end = answers.indexOf("\r\n\r\n");
+    const head = answers.slice(0, end);
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(/^content-length: (\d+)$/im.exec(head)?.[1]).toBe(length);
+    expect(answers.slice(end + 4, end + 4 + body.length + 15)).toBe(`${body}HTTP/1.1 200 OK`);
+    expect(answers).toMatch(/next/);
+  },
+);

@@ -114,6 +114,21 @@ function withoutSignature([name, value]: Field): Field {
   return [name, name.toLowerCase() === "referer" ? splitSignature(value).rest : value];
 }
 
+/** Prefixes of fields that a reverse proxy or cache in front of control obeys and does not pass on: they name files and internal
+ *  locations of that server, have it interpret the body (ESI), or take its upstream out of service. No app needs them: dropped at both
+ *  kinds of origins. */
+const forProxiesPrefixes = [
+  "edge-control",
+  "surrogate-control",
+  "x-accel-",
+  "x-envoy-",
+  "x-esi",
+  "x-lighttpd-",
+  "x-litespeed-",
+  "x-reproxy-",
+  "x-sendfile",
+];
+
 /** What acts on the whole origin, or changes how it is reached, and not on the one document. */
 const ofTheOrigin: ReadonlySet<string> = new Set([
   "accept-ch",
@@ -129,6 +144,8 @@ const ofTheOrigin: ReadonlySet<string> = new Set([
   "origin-trial",
   "public-key-pins",
   "public-key-pins-report-only",
+  // A browser would follow it from our address, also after an answer that is no page.
+  "refresh",
   "report-to",
   "reporting-endpoints",
   "service-worker-allowed",
@@ -136,12 +153,21 @@ const ofTheOrigin: ReadonlySet<string> = new Set([
   "set-cookie2",
   "set-login",
   "strict-transport-security",
+  "shared-storage-write",
+  "speculation-rules",
   "supports-loading-mode",
   "use-as-dictionary",
   // A browser would ask its user for a password, in our name.
   "www-authenticate",
 ]);
-const ofTheOriginPrefixes = ["access-control-", "sec-session-", "secure-session-", "sec-shared-storage-"];
+const ofTheOriginPrefixes = [
+  "access-control-",
+  "ad-auction-",
+  "attribution-reporting-",
+  "sec-session-",
+  "secure-session-",
+  "sec-shared-storage-",
+];
 
 /** What we say ourselves of each answer, and of each port's. */
 const saidByUs: ReadonlySet<string> = new Set([
@@ -168,8 +194,10 @@ const ofItsOwnOrigin: ReadonlySet<string> = new Set([
   "content-security-policy-report-only",
   "cross-origin-resource-policy",
   "referrer-policy",
+  "refresh",
   "service-worker-allowed",
   "set-cookie",
+  "speculation-rules",
   "x-content-type-options",
 ]);
 
@@ -185,7 +213,10 @@ export type Fields = Record<string, string | string[]>;
 
 /** What the client gets of an answer. Throws `guest_failed` where the answer cannot be understood in one way only. */
 export function fieldsForClient(fields: readonly Field[]): Fields {
-  const passed = passedFields(fields, isOfTheOrigin);
+  const kept = fields.filter(
+    ([name, value]) => name.toLowerCase() !== "x-frame-options" || isFrameLimit(value),
+  );
+  const passed = passedFields(kept, isOfTheOrigin);
   return {
     ...passed,
     // What a browser has kept of a page is no answer to a request for a script, which is refused.
@@ -204,6 +235,11 @@ export function fieldsAtOwnOrigin(fields: readonly Field[], isSigned: boolean): 
   return isSigned ? { ...passed, "referrer-policy": "no-referrer" } : passed;
 }
 
+/** A page may refuse to be framed. Any other value only weakens what a proxy says in our name. */
+function isFrameLimit(value: string): boolean {
+  return /^(?:deny|sameorigin)$/i.test(value.trim());
+}
+
 function isHostOnly(cookie: string): boolean {
   const [pair = "", ...attributes] = cookie.split(";");
   const isForDomain = attributes.some((one) => one.split("=", 1)[0]?.trim().toLowerCase() === "domain");
@@ -215,13 +251,17 @@ function isOfTheOrigin(name: string): boolean {
   return ofTheOriginPrefixes.some((prefix) => name.startsWith(prefix));
 }
 
+function isForProxies(name: string): boolean {
+  return forProxiesPrefixes.some((prefix) => name.startsWith(prefix));
+}
+
 function passedFields(fields: readonly Field[], isDropped: (name: string) => boolean): Fields {
   refuseAmbiguous(fields);
   const named = namedByConnection(fields);
   const passed: Fields = Object.create(null) as Fields;
   for (const [name, value] of fields) {
     const lower = name.toLowerCase();
-    if (hopByHop.has(lower) || named.has(lower) || isDropped(lower)) continue;
+    if (hopByHop.has(lower) || named.has(lower) || isForProxies(lower) || isDropped(lower)) continue;
     const before = passed[lower];
     passed[lower] = before === undefined ? value : [before, value].flat();
   }

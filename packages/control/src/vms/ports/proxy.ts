@@ -178,15 +178,27 @@ export function proxyError(error: unknown): unknown {
   return error instanceof SkerryError ? error : endedEarly(error);
 }
 
+/** Statuses whose answers end with their head. The length in an answer to HEAD is that of GET, which clients ask it for. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+/** Refuses what ends no request, or is no status at all, while the client can still be told. */
+function finalStatus({ statusCode = 0 }: IncomingMessage): number {
+  if (statusCode < 200 || statusCode > 599) throw nonsense(`has the status ${statusCode}`);
+  return statusCode;
+}
+
 async function passAnswer(proxied: Proxied, answer: IncomingMessage): Promise<void> {
   const { response, gone, answering } = proxied;
   try {
+    const status = finalStatus(answer);
     const isOwnOrigin = proxied.client.prefix === undefined;
     const came = fieldsOf(answer.rawHeaders);
     const fields = isOwnOrigin ? fieldsAtOwnOrigin(came, proxied.isSigned) : fieldsForClient(came);
+    // A client that believed it would wait for a body, or take the next answer for one.
+    if (BODILESS.has(status)) delete fields["content-length"];
     answering();
     if (isOwnOrigin) for (const name of ofOurAnswers) response.removeHeader(name);
-    response.writeHead(answer.statusCode ?? 502, fields);
+    response.writeHead(status, fields);
   } catch (error) {
     answer.destroy();
     throw error instanceof SkerryError ? error : nonsense("has a broken header field", error);
