@@ -122,7 +122,7 @@ test("guesses are limited by their address, also as tokens that are none", async
   const failures = new AuthFailures(4);
   const files = new SignedFiles(1_000, failures, nothing);
   await expect(files.find(guessOf())).rejects.toThrow("invalid signature");
-  failures.failed("192.0.2.1");
+  failures.failed("192.0.2.1", "none");
   await expect(files.find(guessOf())).rejects.toThrow("Too many invalid signatures");
   expect(failures.waitS("192.0.2.1", "a token")).toBeGreaterThan(0);
 });

@@ -58,13 +58,13 @@ function takeAddressTicket(
   tickets.take(ip);
 }
 
-/** Authenticates, unless too many tokens that were none have come from this address. */
+/** Authenticates, unless too many tokens that were none have come from this address. `proof` stands for the secret and what it is shown for. */
 export async function countingFailures<T>(
   attempts: AuthFailures,
-  { address, secretSha256 }: { readonly address: string; readonly secretSha256: string },
+  { address, proof }: { readonly address: string; readonly proof: string },
   authenticate: () => Promise<T>,
 ): Promise<T> {
-  const waitS = attempts.waitS(address, secretSha256);
+  const waitS = attempts.waitS(address, proof);
   if (waitS > 0) {
     throw new SkerryError("rate_limited", "Too many invalid tokens have come from this address.", {
       remediation: `Wait ${waitS} s, and check the token.`,
@@ -74,10 +74,14 @@ export async function countingFailures<T>(
   }
   try {
     const found = await authenticate();
-    attempts.succeeded(secretSha256);
+    attempts.succeeded(proof);
     return found;
   } catch (error) {
-    if (error instanceof SkerryError && error.code === "unauthorized") attempts.failed(address);
+    if (error instanceof SkerryError && isOfStranger(error)) attempts.failed(address, proof);
     throw error;
   }
+}
+
+function isOfStranger({ code }: SkerryError): boolean {
+  return code === "unauthorized" || code === "organization_not_found";
 }

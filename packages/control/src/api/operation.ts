@@ -39,8 +39,13 @@ export interface Access {
    *  organization stays the operator's; the handler decides which others they may name. */
   readonly asOperator?: NeededScope;
   /** Lets in a caller that has no token: for which organization, as long as `check` does not throw. Undefined: it needs a token, as everybody
-   *  does. Throws where what it has instead is not valid. Its requests are limited by its address. */
-  readonly admit?: (context: Context, request: FastifyRequest) => Promise<Visitor | undefined>;
+   *  does. Throws where what it has instead is not valid. Its requests are limited by its address: `takeTicket` throws where that has none left,
+   *  and is called before anything is looked up, so that refusals are limited too. */
+  readonly admit?: (
+    context: Context,
+    request: FastifyRequest,
+    takeTicket: () => void,
+  ) => Promise<Visitor | undefined>;
   /** Reads which token a request is made with, where it does not bring it as the API's requests do. Throws `unauthorized`. */
   readonly credentials?: (context: Context, request: FastifyRequest) => Promise<Credentials> | Credentials;
 }

@@ -6,7 +6,7 @@ import type { Confirmed, Expired } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
-export type { Credentials } from "./bearer-store.ts";
+export { keyOf, type Credentials } from "./bearer-store.ts";
 
 export const SECRET_PREFIX = "sk_";
 /** 256 bits cannot be guessed, so a fast hash without salt is enough to store it. */

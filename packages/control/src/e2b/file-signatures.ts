@@ -102,7 +102,7 @@ export class SignedFiles {
     this.#tickets.take(address);
     const found = this.#search(asked) ?? (await this.#loadNext().then(() => this.#search(asked)));
     if (found === undefined) {
-      this.#failures.failed(address);
+      this.#failures.failed(address, known);
       throw refused("invalid signature");
     }
     this.#failures.succeeded(known);

@@ -13,7 +13,7 @@ export const joinRoutes = routes(joinOperations, (context) => {
   const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
   /** Public, so what proves nothing is limited like tokens that are none. */
   const guarded = <T>({ ip }: FastifyRequest, proof: string, work: () => Promise<T>): Promise<T> =>
-    countingFailures(attempts, { address: ip, secretSha256: proof }, work);
+    countingFailures(attempts, { address: ip, proof }, work);
   return {
     createJoinToken: (request) => joinTokenCreation(context, callerOf(request)),
     getAuthority: () => describeAuthority(context),

@@ -5,28 +5,30 @@ import { BoundedMap } from "../values/bounded-map.ts";
 import { AddressTickets } from "./address-tickets.ts";
 
 /** A bound of memory. */
-const SECRETS_MAX = 20_000;
+const PROOFS_MAX = 20_000;
 
 export class AuthFailures {
   /** Each failure takes one. */
   readonly #tickets: AddressTickets;
-  /** By their SHA-256. */
-  readonly #knownSecrets = new BoundedMap<string, true>(SECRETS_MAX);
+  /** Digests of secrets, with what they were valid for. */
+  readonly #known = new BoundedMap<string, true>(PROOFS_MAX);
 
   constructor(perMinute: number) {
     this.#tickets = new AddressTickets(perMinute);
   }
 
-  /** Seconds to wait before this secret is looked for; 0: none. */
-  waitS(address: string, secretSha256: string): number {
-    return this.#knownSecrets.has(secretSha256) ? 0 : this.#tickets.waitS(address);
+  /** Seconds to wait before this is looked for; 0: none. */
+  waitS(address: string, proof: string): number {
+    return this.#known.has(proof) ? 0 : this.#tickets.waitS(address);
   }
 
-  failed(address: string): void {
+  /** What was valid once and is no more is limited from now on. */
+  failed(address: string, proof: string): void {
+    this.#known.delete(proof);
     this.#tickets.take(address);
   }
 
-  succeeded(secretSha256: string): void {
-    this.#knownSecrets.set(secretSha256, true);
+  succeeded(proof: string): void {
+    this.#known.set(proof, true);
   }
 }

@@ -22,7 +22,7 @@ export const sessionRoutes = routes(sessionOperations, (context) => {
       if (!isOwnPage(request)) throw notOwnPage();
       takeVisitorTicket(tickets, request);
       const { secretSha256, find } = proofIn(request.body, organizationInHeader(request));
-      const attempt = { address: request.ip, secretSha256 };
+      const attempt = { address: request.ip, proof: secretSha256 };
       const caller = await countingFailures(attempts, attempt, async () =>
         authenticate(context, await find(context)),
       );

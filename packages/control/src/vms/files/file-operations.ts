@@ -25,7 +25,7 @@ import { vmPath } from "../vm-path.ts";
 
 /** Lets in who has a signed URL of this file, with the mode that was signed. Neither a list of what is below the path nor attributes were signed. */
 function visitors(kind: VmKind, method: "GET" | "PUT"): NonNullable<Access["admit"]> {
-  return (context, request) => {
+  return (context, request, takeTicket) => {
     const { id } = request.params as { readonly id: string };
     const { list, attributes, mode } = request.query as {
       readonly list?: unknown;
@@ -35,7 +35,7 @@ function visitors(kind: VmKind, method: "GET" | "PUT"): NonNullable<Access["admi
     const path =
       list === undefined && attributes === undefined ? filePathOf({ url: request.raw.url ?? "" }) : undefined;
     const what = path === undefined ? "nothing" : fileSigned(method, path, mode);
-    return admitVisitor(context, request, { kind, id, what });
+    return admitVisitor(context, request, { kind, id, what, takeTicket });
   };
 }
 

@@ -79,10 +79,10 @@ export function requestPortOperation(kind: VmKind) {
       scope: `${table}:execute`,
       role: "member",
       rate: "read",
-      admit: (context, request) => {
+      admit: (context, request, takeTicket) => {
         const { id, port: text } = request.params as { readonly id: string; readonly port: string };
         const port = readPort(text);
-        return admitVisitor(context, request, { kind, id, port, what: portSigned(port) });
+        return admitVisitor(context, request, { kind, id, port, what: portSigned(port), takeTicket });
       },
     },
     audit: { action: `${noun}.port.request`, resource: noun },

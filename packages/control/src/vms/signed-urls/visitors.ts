@@ -47,43 +47,48 @@ export interface Wanted {
   readonly port?: number;
 }
 
-/** Undefined where the request brings a token, or nothing that lets it in. Throws where its signature is not valid. */
+/** Undefined where the request brings a token, or nothing that lets it in. Throws where its signature is not valid, and where `takeTicket` does. */
 export async function admitVisitor(
   context: Context,
   request: FastifyRequest,
-  wanted: Wanted,
+  { takeTicket, ...wanted }: Wanted & { readonly takeTicket: () => void },
 ): Promise<Visitor | undefined> {
   const { signature } = splitSignature(request.raw.url ?? "");
-  if (signature !== undefined) {
-    const check = () => checkSigned(context, wanted, signature);
-    return { orgId: await check(), check };
-  }
   const visit = countedRequestOf(request).portHost === undefined ? undefined : visitOf(request);
-  if (visit !== undefined) {
-    const check = () => checkSigned(context, wanted, visit);
-    // One that has expired lets nobody in, and stands in nobody's way.
-    const orgId = await check().catch(unlessRefused);
-    if (orgId !== undefined) return { orgId, check };
-  }
   // What is no token of ours may be one of what listens on the port, which does not get it.
-  if (wanted.port === undefined || secretOf(request)?.startsWith("sk_") === true) return undefined;
-  return admitWithout(context, request, { ...wanted, port: wanted.port });
+  const isByToken = wanted.port === undefined || secretOf(request)?.startsWith("sk_") === true;
+  if (signature === undefined && visit === undefined && isByToken) return undefined;
+  takeTicket();
+  if (signature !== undefined) return admitSigned(context, wanted, signature);
+  const visited = visit === undefined ? undefined : await admitVisit(context, wanted, visit);
+  return visited ?? (isByToken ? undefined : admitWithout(context, request, wanted));
+}
+
+async function admitSigned(context: Context, wanted: Wanted, signature: string): Promise<Visitor> {
+  const check = () => checkSigned(context, wanted, signature);
+  return { orgId: await check(), check };
+}
+
+/** By the cookie of a visit. One that has expired lets nobody in, and stands in nobody's way. */
+function admitVisit(context: Context, wanted: Wanted, visit: string): Promise<Visitor | undefined> {
+  return admitSigned(context, wanted, visit).catch(unlessRefused);
 }
 
 /** To a port that is public, or of a sandbox of E2B's clients, whose ports have a token of their own. */
 async function admitWithout(
   context: Context,
   request: FastifyRequest,
-  wanted: Wanted & { readonly port: number },
+  { port, ...wanted }: Wanted,
 ): Promise<Visitor | undefined> {
+  if (port === undefined) return undefined;
   const again = () => ownerOf(context, wanted);
   const owner = await again();
   const { portHost, isLedByHeader } = countedRequestOf(request);
   // Such a client shows the sandbox's token, or none where its ports are public.
   if (owner !== undefined && (isLedByHeader || (owner.port_options.e2b === true && portHost !== undefined)))
-    return admitE2bClient(context, request, { ...owner, port: wanted.port, again });
+    return admitE2bClient(context, request, { ...owner, port, again });
   const publicOwner = (found: Owned | undefined) =>
-    found !== undefined && isPublicPort(found.public_ports, wanted.port) && found.status !== "destroyed"
+    found !== undefined && isPublicPort(found.public_ports, port) && found.status !== "destroyed"
       ? found.org_id
       : undefined;
   const check = async () => {
