@@ -201,6 +201,44 @@ test("at one URL a header names the port, which needs the sandbox's token where 
   expect(Object.keys(headers).filter((name) => name.startsWith("e2b-"))).toEqual([]);
 });
 
+test("without its token nothing tells a sandbox whose ports are closed from one that never was", async () => {
+  const sandbox = await create({ allowPublicTraffic: false });
+  const killed = await create({ allowPublicTraffic: false });
+  await killed.kill();
+  const native = (await world.createSandbox()).id.slice("sbx_".length);
+  const never = `${sandbox.sandboxId.slice(0, -4)}0000`;
+  const { hostname, port } = new URL(url);
+  const send = async (path: string, headers: Record<string, string>, id: string) => {
+    const sent = httpRequest({ hostname, port, path, headers }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    const body = (await text(response)).replaceAll(id, "ID").replaceAll(/req_\w+/g, "REQUEST");
+    return [response.statusCode, response.headers["content-type"], body];
+  };
+  const ways = [
+    (id: string) => ["/e2b/sandbox/x", { "e2b-sandbox-id": id, "e2b-sandbox-port": "8000" }] as const,
+    (id: string) => ["/x", { host: `8000-${id}.${DOMAIN}` }] as const,
+    (id: string) => ["/x", { host: `8000-sbx-${id}.${DOMAIN}` }] as const,
+  ];
+  const brought: Record<string, string>[] = [
+    {},
+    { "e2b-traffic-access-token": "ta_wrong" },
+    { "user-agent": "Mozilla/5.0" },
+    { authorization: "Bearer of-the-guest" },
+  ];
+  for (const way of ways) {
+    for (const more of brought) {
+      const asked = async (id: string) => {
+        const [path, headers] = way(id);
+        return send(path, { ...headers, ...more }, id);
+      };
+      const unknown = await asked(never);
+      expect(unknown[0]).toBeOneOf([401, 403]);
+      for (const id of [sandbox.sandboxId, killed.sandboxId, native])
+        expect(await asked(id)).toEqual(unknown);
+    }
+  }
+});
+
 test("where no port has a name, a client is told the token that opens its sandbox's ports at one URL", async () => {
   const port = await telling();
   const sandbox = await Sandbox.create(e2bOptions(world));

@@ -10,17 +10,24 @@ import { shapeErrors, type ShapedError } from "../../http/error-shape.ts";
 import { isPublicPort } from "../public-ports.ts";
 import { bringsTrafficToken, TRAFFIC_HEADER } from "./traffic-token.ts";
 
-interface Asked {
-  readonly id: string;
+/** A sandbox, as far as its ports are concerned. */
+interface Owner {
   readonly org_id: string;
   readonly status: string;
   readonly public_ports: readonly number[];
-  readonly port: number;
-  /** The same as it is by then. */
-  readonly again: () => Promise<Pick<Asked, "status" | "public_ports"> | undefined>;
 }
 
-/** Throws where there is no such sandbox any more, or its ports need a token that the request does not bring. */
+interface Asked {
+  readonly id: string;
+  readonly port: number;
+  /** Undefined where there is none of this id. */
+  readonly owner: Owner | undefined;
+  /** The same as it is by then. */
+  readonly again: () => Promise<Owner | undefined>;
+}
+
+/** Throws where the port needs a token that the request does not bring, which says nothing of whether there is such a sandbox; and then, where
+ *  there is none any more. */
 export async function admitE2bClient(
   context: Context,
   request: FastifyRequest,
@@ -29,13 +36,14 @@ export async function admitE2bClient(
   const isBrowser = /\b(?:Mozilla|Chrome|Safari|Opera)\//.test(request.headers["user-agent"] ?? "");
   shapeErrors(request, (error) => told(error, asked, isBrowser));
   const hasToken = await bringsTrafficToken(context, request, asked.id);
-  const check = (now: Pick<Asked, "status" | "public_ports"> | undefined) => {
+  const check = (now: Owner | undefined) => {
+    if (hasToken !== true && (now === undefined || !isPublicPort(now.public_ports, asked.port)))
+      throw refused(hasToken);
     if (now === undefined || over.has(now.status))
       throw new SkerryError("sandbox_not_found", "The sandbox was not found");
-    if (hasToken !== true && !isPublicPort(now.public_ports, asked.port)) throw refused(hasToken);
-    return asked.org_id;
+    return now.org_id;
   };
-  return { orgId: check(asked), check: async () => check(await asked.again()) };
+  return { orgId: check(asked.owner), check: async () => check(await asked.again()) };
 }
 
 const over: ReadonlySet<string> = new Set(["failed", "destroying", "destroyed"]);

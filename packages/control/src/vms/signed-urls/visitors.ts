@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import { countedRequestOf } from "../../http/counted-request.ts";
+import { countedRequestOf, type CountedRequest } from "../../http/counted-request.ts";
 import { visitOf } from "./visit-cookie.ts";
 import { secretOf } from "../../api/authenticate-hook.ts";
 import type { Visitor } from "../../api/operation.ts";
@@ -83,10 +83,10 @@ async function admitWithout(
   if (port === undefined) return undefined;
   const again = () => ownerOf(context, wanted);
   const owner = await again();
-  const { portHost, isLedByHeader } = countedRequestOf(request);
-  // Such a client shows the sandbox's token, or none where its ports are public.
-  if (owner !== undefined && (isLedByHeader || (owner.port_options.e2b === true && portHost !== undefined)))
-    return admitE2bClient(context, request, { ...owner, port, again });
+  // Such a client shows the sandbox's token, or none where its ports are public. How the port is named decides in which words it is
+  // refused, and not what there is.
+  if (context.e2b && isNamedAsE2b(countedRequestOf(request)))
+    return admitE2bClient(context, request, { id: wanted.id, port, owner, again });
   const publicOwner = (found: Owned | undefined) =>
     found !== undefined && isPublicPort(found.public_ports, port) && found.status !== "destroyed"
       ? found.org_id
@@ -98,6 +98,11 @@ async function admitWithout(
   };
   const orgId = publicOwner(owner);
   return orgId === undefined ? undefined : { orgId, check };
+}
+
+/** By a header, or by a name that has no kind in it. */
+function isNamedAsE2b({ isLedByHeader, portHost }: CountedRequest): boolean {
+  return isLedByHeader || (portHost !== undefined && !/^\d+-[a-z]{3}[-_]/.test(portHost));
 }
 
 function unlessRefused(error: unknown): undefined {
