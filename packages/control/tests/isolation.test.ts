@@ -239,26 +239,40 @@ const right = guarded
       .map((high): [OperationId, Role, Access["scope"]] => [name, high, scope]),
   );
 
-test.each(right)("%s works for a %s whose token has that one scope", async (name, role, scope) => {
-  const call = await calls[name](world);
-  let token = secretOf.get(role) ?? "";
-  // A viewer mints nothing; its invitation has every scope.
-  if (scope !== null && hasRole(role, "member")) {
-    token = (await done(201, members.mint(token, { scopes: [scope] }))).token;
-  }
-  if (name === "revokeToken" && !hasRole(role, "admin")) {
-    // Those below an admin end their own tokens only.
-    const own = await members.me(token);
-    expect((await send({ ...call, path: `/v1/auth/tokens/${own.token_id}` }, token)).status).toBe(204);
-    if (role === "viewer") secretOf.set(role, (await members.newMember(role)).secret);
-    return;
-  }
-  const owners = name === "revokeToken" && role === "admin";
-  const [byId = call, byName = call] = await callsByIdAndName(call);
-  const answer = await send(role === "owner" ? byId : byName, token);
-  if (owners) expect([answer.status, answer.body["code"]]).toEqual([403, "forbidden"]);
-  else expectSuccess(name, answer);
-});
+/** What the call of the table, which makes a port public, needs beside the scope of its operation. */
+const opening: Partial<Record<OperationId, string>> = {
+  setSandboxPortAccess: "sandboxes:execute",
+  setMachinePortAccess: "machines:execute",
+};
+
+function scopesFor(name: OperationId, scope: string): string[] {
+  const more = opening[name];
+  return more === undefined ? [scope] : [scope, more];
+}
+
+test.each(right)(
+  "%s works for a %s whose token has no scope but what it needs",
+  async (name, role, scope) => {
+    const call = await calls[name](world);
+    let token = secretOf.get(role) ?? "";
+    // A viewer mints nothing; its invitation has every scope.
+    if (scope !== null && hasRole(role, "member")) {
+      token = (await done(201, members.mint(token, { scopes: scopesFor(name, scope) }))).token;
+    }
+    if (name === "revokeToken" && !hasRole(role, "admin")) {
+      // Those below an admin end their own tokens only.
+      const own = await members.me(token);
+      expect((await send({ ...call, path: `/v1/auth/tokens/${own.token_id}` }, token)).status).toBe(204);
+      if (role === "viewer") secretOf.set(role, (await members.newMember(role)).secret);
+      return;
+    }
+    const owners = name === "revokeToken" && role === "admin";
+    const [byId = call, byName = call] = await callsByIdAndName(call);
+    const answer = await send(role === "owner" ? byId : byName, token);
+    if (owners) expect([answer.status, answer.body["code"]]).toEqual([403, "forbidden"]);
+    else expectSuccess(name, answer);
+  },
+);
 
 /** A plain request to a WebSocket gets no further than the question whether its caller may; `exec.test.ts` has the others. */
 function expectSuccess(name: OperationId, answer: Answer<Body>): void {

@@ -16,7 +16,7 @@ import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { Found } from "../capacity/reservation.ts";
 import { defaultBuildEgress } from "./build-egress.ts";
 import { checkTemplateName, findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
-import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
+import { readableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { readDurationWithin } from "../values/durations.ts";
@@ -127,9 +127,7 @@ async function originOf(
   readonly own: OwnTemplateRow | undefined;
 }> {
   if (from === undefined) return { snapshot: undefined, own: undefined };
-  const snapshot = isId("snapshot", from)
-    ? await usableSnapshot(context, caller, { asked: from })
-    : undefined;
+  const snapshot = isId("snapshot", from) ? await readableSnapshot(context, caller, from) : undefined;
   const own = await findOwnTemplate(context.db, caller.orgId, snapshot?.template ?? from);
   return { snapshot, own };
 }

@@ -9,7 +9,10 @@ import type { Operation, Operations } from "../api/operation.ts";
 import { tags } from "../api/tags.ts";
 import { withDefaultsInWords } from "./document-defaults.ts";
 import { BYTES } from "../http/octet-stream-bodies.ts";
+import { scopeReachTable } from "@skerry/contract/organizations/scope-reach";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/bounds";
+
+const tokens = `A token, \`sk_…\`. What its scopes reach, also in two steps:\n\n${scopeReachTable()}`;
 
 export async function registerOpenapi(app: FastifyInstance, operations: Operations): Promise<void> {
   await app.register(swagger, {
@@ -24,7 +27,7 @@ export async function registerOpenapi(app: FastifyInstance, operations: Operatio
       security: [{ bearer: [] }, { apiKey: [] }],
       components: {
         securitySchemes: {
-          bearer: { type: "http", scheme: "bearer", description: "A token, `sk_…`." },
+          bearer: { type: "http", scheme: "bearer", description: tokens },
           apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
         },
       },

@@ -17,7 +17,7 @@ import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
 import { keepAlive, setSandboxOptions } from "../sandboxes/sandboxes.ts";
 import type { PortOptions } from "../db/tables/sandbox-tables.ts";
-import { isClosed, portOptionsOf } from "./port-options.ts";
+import { isClosed, opensPorts, portOptionsOf } from "./port-options.ts";
 import { getSnapshot } from "../snapshots/snapshots.ts";
 import { apiKeyHandlers } from "./api-key-handlers.ts";
 import { nativeNameOf } from "./bare-names.ts";
@@ -61,6 +61,7 @@ async function create(
   body: NewSandbox,
 ) {
   const caller = callerOf(request);
+  const isPublic = opensPorts(context, caller, body.network);
   const templateID = await nativeNameOf(context, caller, body.templateID);
   const size = await sizeOfTemplate(context, caller, templateID);
   const asked = { ...nativeRequest({ ...body, templateID }), ...(size !== undefined && { size }) };
@@ -82,22 +83,22 @@ async function create(
     return create({ ...others, snapshot: snapshot.id });
   });
   const ports = portOptionsOf(context, body.network);
-  await noteOptions(context, caller, { id: sandbox.id, body, ports });
-  const { allowPublicTraffic: isPublic = context.sandboxDomain !== undefined } = body.network ?? {};
-  const isClosed = !isPublic;
-  return reply.code(201).send(await connectionOf(context, request, sandbox, isClosed));
+  await noteOptions(context, caller, { id: sandbox.id, body, ports, isPublic });
+  return reply.code(201).send(await connectionOf(context, request, sandbox, !isPublic));
 }
 
 interface Noted {
   readonly id: string;
   readonly body: NewSandbox;
   readonly ports: PortOptions;
+  readonly isPublic: boolean;
 }
 
-/** With E2B a port is open to all who know its name, unless the client says otherwise. Without a sandbox domain no port has a name that clients know. */
-async function noteOptions(context: Context, caller: Caller, { id, body, ports }: Noted): Promise<void> {
-  const { autoPauseMemory: keepsMemory = true, network } = body;
-  const { allowPublicTraffic: isPublic = context.sandboxDomain !== undefined } = network ?? {};
+async function noteOptions(
+  context: Context,
+  caller: Caller,
+  { id, body: { autoPauseMemory: keepsMemory = true }, ports, isPublic }: Noted,
+): Promise<void> {
   await Promise.all([
     isPublic ? openAllPorts(context, caller, { kind: sandboxVms, id }) : undefined,
     ports.e2b === undefined && keepsMemory

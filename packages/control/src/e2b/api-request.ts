@@ -5,6 +5,7 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import type { Context } from "../context.ts";
 import { trafficTokenOf } from "../vms/signed-urls/traffic-token.ts";
 import { accessTokenFor } from "./credentials.ts";
+import { mayOpenPorts } from "./port-options.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { connectionTo, type Connection } from "./sandbox-view.ts";
 import { templateIds } from "./template-ids.ts";
@@ -24,7 +25,9 @@ export async function connectionOf(
   const caller = callerOf(request);
   const { orgId } = caller;
   noteTemplateOf(orgId, sandbox);
-  const trafficAccessToken = isClosed ? await trafficTokenOf(context, sandbox.id) : null;
+  // It opens the ports to all who have it, so it is told to those who could open them.
+  const trafficAccessToken =
+    isClosed && mayOpenPorts(caller) ? await trafficTokenOf(context, sandbox.id) : null;
   const envdAccessToken = await accessTokenFor(context, request, { id: sandbox.id, orgId });
   const idOf = await templateIds(context, caller, [sandbox.template]);
   return connectionTo(

@@ -24,7 +24,7 @@ import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
 import { areAllPortsPublic, openAllPorts } from "../vms/ports/ports.ts";
 import { connectionOf, idOf } from "./api-request.ts";
 import { checker } from "./checked-body.ts";
-import { isClosed } from "./port-options.ts";
+import { isClosed, mayOpenPorts } from "./port-options.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { durationOf, timeoutDefaults } from "./sandbox-bodies.ts";
@@ -145,7 +145,7 @@ const forkWith =
     const { count = 1, timeout = timeoutS } = readFork(request.body);
     const caller = callerOf(request);
     const row = await livingSandbox(context, caller, idOf(request));
-    const isPublic = areAllPortsPublic(row);
+    const isPublic = areAllPortsPublic(row) && mayOpenPorts(caller);
     const options = { keepsMemory: row.keeps_memory, ports: row.port_options };
     const creation = sandboxFork(context, caller, { id: idOf(request), count });
     const { items } = await createIdempotently(context, { request, reply }, creation);

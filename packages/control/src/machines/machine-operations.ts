@@ -56,7 +56,8 @@ export const machineOperations = {
     path: "/v1/machines",
     tag: "machines",
     summary: "Create a machine",
-    description: "The machine runs when the answer comes.",
+    description:
+      "The machine runs when the answer comes. From a snapshot with an `env` or a `command` of its own it needs the scope `machines:execute` as well.",
     body: MachineCreateRequest,
     timing: ["place", "freeze", "start"],
     answers: { 201: Machine },

@@ -29,7 +29,7 @@ export async function rollBackMachine(
   await getMachine(context, caller, id);
   return retryOnConflict(async () => {
     // Read anew each time: it may have been carried to another host, or deleted.
-    const snapshot = await usableSnapshot(context, caller, { asked, of: "machine" });
+    const snapshot = await usableSnapshot(context, caller, { asked, of: "machine", into: id });
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
     if (row.status !== "running" && !isAtRest(row)) return undefined;

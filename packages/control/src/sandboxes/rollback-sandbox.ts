@@ -30,7 +30,7 @@ export async function rollBackSandbox(
   return retryOnConflict(
     async () => {
       // Read anew each time: it may have been carried to another host, or deleted.
-      const snapshot = await usableSnapshot(context, caller, { asked, of: "sandbox" });
+      const snapshot = await usableSnapshot(context, caller, { asked, of: "sandbox", into: id });
       const row = await settledSandbox(context, caller, id);
       if (row.status !== "running" && row.status !== "paused") throw notRunning(row);
       refuseOther(row, snapshot);

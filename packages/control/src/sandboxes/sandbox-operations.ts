@@ -52,7 +52,8 @@ export const sandboxOperations = {
     path: "/v1/sandboxes",
     tag: "sandboxes",
     summary: "Create a sandbox",
-    description: "The sandbox is usable when the answer comes.",
+    description:
+      "The sandbox is usable when the answer comes. From a snapshot with an `env` of its own it needs the scope `sandboxes:execute` as well.",
     body: SandboxCreateRequest,
     timing: ["place", "freeze", "start"],
     answers: { 201: Sandbox },

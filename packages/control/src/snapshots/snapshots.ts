@@ -39,8 +39,8 @@ export async function listSnapshotsOf(
 
 const tables = { sandbox: "sandboxes", machine: "machines" } as const;
 
-/** What a token may do with the snapshots of sandboxes, or of machines. */
-type Verb = "read" | "write";
+/** What a token may do with the snapshots of sandboxes, or of machines. Who reads what is in one needs `execute`, as in the VM itself. */
+type Verb = "read" | "write" | "execute";
 
 /** Those with which the caller may do one of these. A token for sandboxes alone says nothing about machines, and the other way round. */
 function shownTo({ orgId, scopes }: Caller, verbs: readonly Verb[]): ShownSnapshots {
@@ -84,14 +84,25 @@ export async function findSnapshots(
 }
 
 /** One that a request names in its body, to start from. Throws `unknown_snapshot` where it cannot be, and `snapshot_incompatible` where it is
- *  not of such a VM; without `of` one of any will do. */
+ *  not of such a VM. `into`: the VM that goes back to it, with its own environment and public ports; where it is another VM's, they would show
+ *  what is in it, so the caller must be one who may read that. */
 export async function usableSnapshot(
   context: Context,
   caller: Caller,
-  { asked, of }: { readonly asked: string; readonly of?: SnapshotOf },
+  { asked, of, into }: { readonly asked: string; readonly of: SnapshotOf; readonly into?: string },
 ): Promise<SnapshotRow> {
-  const usable = shownTo(caller, ["write"]);
-  const row = isSane(asked) ? await findSnapshot(context.db, usable, asked) : undefined;
+  const row = await findReady(context, shownTo(caller, ["write"]), asked, of);
+  if (into !== undefined && row.vm_id !== into) requireReading(caller, of);
+  return row;
+}
+
+async function findReady(
+  context: Context,
+  shown: ShownSnapshots,
+  asked: string,
+  of?: SnapshotOf,
+): Promise<SnapshotRow> {
+  const row = isSane(asked) ? await findSnapshot(context.db, shown, asked) : undefined;
   if (row !== undefined && of !== undefined && nounOf(row) !== of) throw ofOther(asked, nounOf(row));
   if (row?.status === "ready") return row;
   const why =
@@ -102,6 +113,23 @@ export async function usableSnapshot(
     remediation: "`GET /v1/snapshots` lists those of the organization; one that is `ready` can be used.",
     context: { field: "snapshot" },
   });
+}
+
+/** One that is to be read: what a build stands on shows what is in it. Throws as `usableSnapshot` does, and `forbidden` where the caller knows of it
+ *  and may not read in the VM that it is of. */
+export async function readableSnapshot(
+  context: Context,
+  caller: Caller,
+  asked: string,
+): Promise<SnapshotRow> {
+  const row = await findReady(context, shownTo(caller, ["read", "write", "execute"]), asked);
+  requireReading(caller, nounOf(row));
+  return row;
+}
+
+/** Throws `forbidden` where the caller may not read what is in such VMs, and so nothing of their snapshots. */
+export function requireReading(caller: Caller, noun: SnapshotOf): void {
+  authorize(caller, { scope: `${tables[noun]}:execute`, role: "member" });
 }
 
 function ofOther(asked: string, noun: SnapshotOf): SkerryError {

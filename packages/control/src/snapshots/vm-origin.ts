@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
-import { usableSnapshot, type SnapshotRow } from "./snapshots.ts";
+import { requireReading, usableSnapshot, type SnapshotRow } from "./snapshots.ts";
 
 export type VmOrigin =
   /** Name or id. */
@@ -18,24 +18,27 @@ export type VmOrigin =
 interface OriginRequest {
   readonly template?: string;
   readonly snapshot?: string;
+  readonly command?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Throws `bad_request` unless the request names exactly one of them. */
+/** Throws `bad_request` unless the request names exactly one of them, and `forbidden` where what it has run at a snapshot could read that and the
+ *  caller may not. */
 export async function readOrigin(
   context: Context,
   caller: Caller,
   {
     noun,
-    request: { template, snapshot },
+    request: { template, snapshot, ...own },
   }: { readonly noun: VmKind["noun"]; readonly request: OriginRequest },
 ): Promise<VmOrigin> {
   if (template !== undefined && snapshot === undefined)
     return { kind: "template", template: checkText("template", template) };
-  if (snapshot !== undefined && template === undefined)
-    return {
-      kind: "snapshot",
-      snapshot: await usableSnapshot(context, caller, { asked: snapshot, of: noun }),
-    };
+  if (snapshot !== undefined && template === undefined) {
+    const found = await usableSnapshot(context, caller, { asked: snapshot, of: noun });
+    if (runsOwn(own)) requireReading(caller, noun);
+    return { kind: "snapshot", snapshot: found };
+  }
   if (template === undefined)
     throw new SkerryError("bad_request", '"template" is missing, and so is "snapshot".', {
       remediation: "Give it: Template name or id, such as `base`; `GET /v1/templates` lists them.",
@@ -45,6 +48,11 @@ export async function readOrigin(
     remediation: "Leave one of them out.",
     context: { field: "snapshot" },
   });
+}
+
+/** A variable can have a program run code, as `BASH_ENV` and `NODE_OPTIONS` do, and what a machine prints is in its log. */
+function runsOwn({ command, env = {} }: Pick<OriginRequest, "command" | "env">): boolean {
+  return command !== undefined || Object.keys(env).length > 0;
 }
 
 /** Its memory has one. */

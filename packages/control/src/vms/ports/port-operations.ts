@@ -42,7 +42,7 @@ export function setPortAccessOperation(kind: VmKind) {
     path: `/v1/${table}/:id/ports/:port`,
     tag: table,
     summary: `Make a port of a ${noun} public or private`,
-    description: `A public port needs no token. Something need not listen on it yet. At most 100 ports of a ${noun} are public.`,
+    description: `A public port needs no token. Something need not listen on it yet. At most 100 ports of a ${noun} are public. To make one public, the token needs the scope \`${table}:execute\` as well, as it does to sign a URL.`,
     ...portPath(kind),
     body: PortAccessRequest,
     answers: { 200: PortAccess },

@@ -1,6 +1,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { ListeningPort } from "@skerry/contract/host-api/ports";
 import type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
+import { authorize } from "../../api/authorize.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
@@ -40,6 +41,7 @@ export async function setPortAccess(
   { kind, id, port, isPublic }: VmRef & { readonly port: number; readonly isPublic: boolean },
 ): Promise<PortAccess> {
   await kind.get(context, caller, id);
+  if (isPublic) requireOpening(caller, kind);
   const owned = { orgId: caller.orgId, id, port };
   if (!isPublic) await closePort(context.db, kind, owned);
   else if (!(await openPort(context.db, kind, owned))) {
@@ -51,6 +53,11 @@ export async function setPortAccess(
   return { port, public: isPublic };
 }
 
+/** Throws `forbidden` where the caller may not open ports of such VMs to everybody, for which it needs what a signed URL of one needs. */
+export function requireOpening(caller: Caller, { table }: Pick<VmKind, "table">): void {
+  authorize(caller, { scope: `${table}:execute`, role: "member" });
+}
+
 /** Of the row of a VM. */
 export function areAllPortsPublic({ public_ports }: { readonly public_ports: readonly number[] }): boolean {
   return public_ports.includes(EVERY_PORT);
@@ -59,10 +66,11 @@ export function areAllPortsPublic({ public_ports }: { readonly public_ports: rea
 /** Until one of them is closed. */
 export async function openAllPorts(
   { db }: Context,
-  { orgId }: Caller,
+  caller: Caller,
   { kind, id }: Pick<VmRef, "kind" | "id">,
 ): Promise<void> {
-  await openPort(db, kind, { orgId, id, port: EVERY_PORT });
+  requireOpening(caller, kind);
+  await openPort(db, kind, { orgId: caller.orgId, id, port: EVERY_PORT });
 }
 
 /** What a host says of a port, with the port and what to do. */
