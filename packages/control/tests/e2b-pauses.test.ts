@@ -3,6 +3,9 @@
 import { sql } from "kysely";
 import { Sandbox } from "e2b-2.51";
 import { expect, test } from "vitest";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import { pausedEphemeral } from "../src/db/migrations/0052-paused-ephemeral.ts";
+import { setLimits } from "../src/limits/organization-limits.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { createE2bSandbox, e2bOptions, nativeId } from "./support/e2b.ts";
 import { never } from "./support/two-hosts.ts";
@@ -64,6 +67,59 @@ test("its timeout pauses it as its creation says, and what cannot be is refused"
     400,
     expect.stringContaining("resumed by request alone"),
   ]);
+});
+
+test("a pause counts as a persistent sandbox does, and is refused where none may be made", async () => {
+  const persistent = () =>
+    world.call("POST", "/v1/sandboxes", { body: { template: "base", mode: "persistent" } });
+  const pause = (id: string) => world.call("POST", `/e2b/sandboxes/${id}/pause`, { body: {} });
+  const used = async () =>
+    (await world.call<Limits>("GET", "/v1/limits")).body.quotas.persistent_disk_gib.used;
+  const before = await used();
+  const [one, other] = [await createE2bSandbox(world), await createE2bSandbox(world)];
+  const each = 2;
+  await setLimits(world.db, world.orgId, [["quota_persistent_disk_gib", before + each]]);
+  expect(await used()).toBe(before);
+  expect((await pause(one.sandboxID)).status).toBe(204);
+  expect(await used()).toBe(before + each);
+  expect((await persistent()).status).toBe(403);
+  for (const memory of [true, false]) {
+    const refused = await world.call("POST", `/e2b/sandboxes/${other.sandboxID}/pause`, { body: { memory } });
+    expect([refused.status, refused.body["message"]]).toEqual([
+      429,
+      expect.stringContaining("GiB of disk for persistent and paused sandboxes"),
+    ]);
+  }
+  expect((await rowOf(nativeId(other.sandboxID)))?.status).toBe("running");
+  // What runs again holds nothing there, and neither does what is gone.
+  expect((await world.call("POST", `/e2b/sandboxes/${one.sandboxID}/connect`, { body: {} })).status).toBe(
+    201,
+  );
+  expect(await used()).toBe(before);
+  expect((await pause(other.sandboxID)).status).toBe(204);
+  expect((await world.call("DELETE", `/e2b/sandboxes/${other.sandboxID}`)).status).toBe(204);
+  expect(await used()).toBe(before);
+  await setLimits(world.db, world.orgId, [["quota_persistent_disk_gib", 0]]);
+  expect((await pause(one.sandboxID)).status).toBe(429);
+  const paused = { templateID: "base", timeout: 60, autoPause: true };
+  expect((await world.call("POST", "/e2b/sandboxes", { body: paused })).status).toBe(429);
+  expect((await persistent()).status).toBe(403);
+  await setLimits(world.db, world.orgId, [["quota_persistent_disk_gib", null]]);
+});
+
+test("what was paused before it counted is counted by the migration", async () => {
+  const { sandboxID } = await createE2bSandbox(world);
+  await world.call("POST", `/e2b/sandboxes/${sandboxID}/pause`, { body: {} });
+  const used = async () =>
+    (await world.call<Limits>("GET", "/v1/limits")).body.quotas.persistent_disk_gib.used;
+  const before = await used();
+  await sql`
+    delete from room_entries where account like 'persistent:%'`.execute(world.db);
+  const persistent = await sql<{ gib: number }>`
+    select coalesce(sum(disk_gib + ceil(memory_mib / 1024.0)), 0)::integer as gib from sandboxes
+    where mode = 'persistent' and status not in ('failed', 'destroyed')`.execute(world.db);
+  await world.db.transaction().execute((transaction) => sql.raw(pausedEphemeral).execute(transaction));
+  expect((await used()) + (persistent.rows[0]?.gib ?? 0)).toBe(before);
 });
 
 test("a guest that never writes its disk out does not outlive its timeout: it is paused with its memory", async () => {

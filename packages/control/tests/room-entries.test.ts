@@ -87,7 +87,9 @@ async function fromRows(db: Queries): Promise<Record<string, Sums>> {
           account: `persistent:${row.org_id}`,
           ...nothing,
           disk_gib:
-            row.mode === "persistent" && exists ? row.disk_gib + Math.ceil(row.memory_mib / 1_024) : 0,
+            (row.mode === "persistent" || row.status === "pausing" || row.paused_at !== null) && exists
+              ? row.disk_gib + Math.ceil(row.memory_mib / 1_024)
+              : 0,
         },
       ];
     }),

@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
-import type { Database, Queries } from "../db/database.ts";
+import type { Queries } from "../db/database.ts";
 import { pipelined } from "../db/pipelined-begin.ts";
 import type { EgressSettings } from "../organizations/egress-settings.ts";
 import { prepared } from "../db/prepared.ts";
@@ -106,7 +106,7 @@ function capacityOf(row: CapacityRow): LockedCapacity {
 }
 
 /** What an organization holds at this moment. */
-export async function held(db: Database, orgId: string): Promise<Readonly<Record<VmQuotaName, number>>> {
+export async function held(db: Queries, orgId: string): Promise<Readonly<Record<VmQuotaName, number>>> {
   const { rows } = await heldBy(sql.val(orgId)).execute(db);
   const [row] = rows;
   if (row === undefined) throw new Error("a sum returned no row");

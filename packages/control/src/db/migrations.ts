@@ -48,6 +48,7 @@ import { e2bSandboxes } from "./migrations/0046-e2b-sandboxes.ts";
 import { storedLayers } from "./migrations/0048-stored-layers.ts";
 import { signingKeys } from "./migrations/0050-signing-keys.ts";
 import { boundedRows } from "./migrations/0051-bounded-rows.ts";
+import { pausedEphemeral } from "./migrations/0052-paused-ephemeral.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -101,6 +102,7 @@ const migrations = [
   { number: 48, name: "stored-layers", text: storedLayers },
   { number: 50, name: "signing-keys", text: signingKeys },
   { number: 51, name: "bounded-rows", text: boundedRows },
+  { number: 52, name: "paused-ephemeral", text: pausedEphemeral },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

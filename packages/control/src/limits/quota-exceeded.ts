@@ -7,7 +7,7 @@ const nouns: Readonly<Record<QuotaName, string>> = {
   vcpus: "vCPUs",
   memory_mib: "MiB of memory",
   disk_gib: "GiB of disk",
-  persistent_disk_gib: "GiB of disk for persistent sandboxes",
+  persistent_disk_gib: "GiB of disk for persistent and paused sandboxes",
   snapshots: "snapshots",
   snapshot_gib: "GiB of snapshots",
   builds: "builds under way",

@@ -11,6 +11,7 @@ import { keepClaim } from "../vms/keep-claim.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
+import { beginPausing } from "./begin-pausing.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 import { goOnInUse, goOnUnpaused } from "./pause-store.ts";
 
@@ -34,10 +35,7 @@ export function pauseSandbox(
       if (row.status === "paused") return row;
       if (row.status !== "running") throw notRunning(row);
       if (row.mode === "ephemeral" && !ephemeralToo) throw notPersistent();
-      const pausing = await transitionSandbox(context.db, row, "pausing", {
-        next: { kind: "paused", reason: "by request" },
-        withoutMemory,
-      });
+      const pausing = await beginPausing(context, row, withoutMemory);
       return pausing && finishPausing(context, pausing);
     },
     () =>

@@ -15,6 +15,11 @@ export function sandboxQuotas({
   return {
     sandboxes: 1,
     disk_gib: diskGib,
-    ...(mode === "persistent" && { persistent_disk_gib: diskGib + Math.ceil(size.memory_mib / 1_024) }),
+    ...(mode === "persistent" && { persistent_disk_gib: pausedDiskGib(diskGib, size.memory_mib) }),
   };
+}
+
+/** What a sandbox takes of a disk while it is paused: its own, and a file as large as its memory. */
+export function pausedDiskGib(diskGib: number, memoryMib: number): number {
+  return diskGib + Math.ceil(memoryMib / 1_024);
 }
