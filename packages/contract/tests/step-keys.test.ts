@@ -100,6 +100,11 @@ test("a template's key is that of its last step and of what holds beside its fil
   expect(templateKey(null, config)).toBeNull();
 });
 
+function device(folder: string, path: string, minor: number): ContextEntry {
+  execFileSync("mknod", ["-m", "600", join(folder, path), "c", "1", String(minor)]);
+  return { kind: "character device", path, mode: 0o600, major: 1, minor };
+}
+
 test("the builder and the client come to the same digests", () => {
   const folder = mkdtempSync(join(tmpdir(), "skerry-digest-"));
   try {
@@ -125,13 +130,22 @@ test("the builder and the client come to the same digests", () => {
     entries.push({ kind: "link", path: "src/to ü", target: "run two" });
     symlinkSync("src", join(folder, "link"));
     entries.push({ kind: "link", path: "link", target: "src" });
+    execFileSync("mkfifo", ["-m", "640", join(folder, "pipe")]);
+    entries.push({ kind: "pipe", path: "pipe", mode: 0o640 });
+    // An archive can have devices where its unpacker is root, as that of a builder is.
+    const devices: ContextEntry[] = process.getuid?.() === 0 ? [device(folder, "null", 3)] : [];
+    entries.push(...devices);
     const inputs = [".", "src", "src-2", "empty", "src/ü \n b/-x"];
-    const { command, env } = digestCommand([...inputs, "link", "link/run", "missing"]);
-    const printed = execFileSync("/bin/sh", ["-c", command.replace("cd /context", `cd '${folder}'`)], {
-      env: { ...process.env, ...env },
-      encoding: "utf8",
-    });
-    const found = readDigests([...inputs, "link", "link/run", "missing"], printed);
+    const printedFor = (asked: readonly string[]) => {
+      const { command, env } = digestCommand(asked);
+      const printed = execFileSync("/bin/sh", ["-c", command.replace("cd /context", `cd '${folder}'`)], {
+        env: { ...process.env, ...env },
+        encoding: "utf8",
+      });
+      return readDigests(asked, printed);
+    };
+    const digestOf = (path: string) => printedFor([path])[path];
+    const found = printedFor([...inputs, "link", "link/run", "missing"]);
     expect(found).toEqual(Object.fromEntries(inputs.map((input) => [input, contextDigest(input, entries)])));
     expect(Object.values(found).every((digest) => digest !== undefined)).toBe(true);
     // Whatever changes is seen, and an order is none.
@@ -139,6 +153,16 @@ test("the builder and the client come to the same digests", () => {
     const chmodded = entries.map((entry) => (entry.path === "src-2" ? { ...entry, mode: 0o644 } : entry));
     expect(contextDigest(".", chmodded)).not.toBe(found["."]);
     expect(contextDigest("src", chmodded)).toBe(found["src"]);
+    const without = (kind: ContextEntry["kind"]) => entries.filter((entry) => entry.kind !== kind);
+    expect(contextDigest(".", without("pipe"))).not.toBe(found["."]);
+    for (const one of devices) {
+      expect(contextDigest(".", without(one.kind))).not.toBe(found["."]);
+      // Another device in its place, which its type and its mode do not tell.
+      rmSync(join(folder, one.path));
+      const others = [...without(one.kind), device(folder, one.path, 5)];
+      expect(digestOf(".")).toBe(contextDigest(".", others));
+      expect(digestOf(".")).not.toBe(found["."]);
+    }
     expect(contextDigest("missing", entries)).toBeUndefined();
     expect(contextDigest("link", entries)).toBeUndefined();
   } finally {

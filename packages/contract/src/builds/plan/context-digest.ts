@@ -6,6 +6,10 @@
 //   TYPE MODE ./PATH            of a file (`f`) or a folder (`d`); permissions in octal digits
 //   l LENGTH ./PATH TARGET      of a link; the length is the target's, in bytes
 //   SHA256  ./PATH              of a file's content
+//   TYPE MODE ./PATH            of a named pipe (`p`) or a device (`c`, `b`), which archives that clients make by themselves can have
+//   n MAJOR:MINOR ./PATH        of a device, too: its numbers in hexadecimal digits
+//
+// Extended attributes are in none of them, because a context has none: what unpacks it sets none (`tar` without `--xattrs`).
 //
 // The context itself (`.`) is all that is in it.
 
@@ -32,7 +36,17 @@ interface LinkEntry extends Entry {
   readonly kind: "link";
   readonly target: string;
 }
-export type ContextEntry = FileEntry | FolderEntry | LinkEntry;
+interface PipeEntry extends Entry {
+  readonly kind: "pipe";
+  readonly mode: number;
+}
+interface DeviceEntry extends Entry {
+  readonly kind: "character device" | "block device";
+  readonly mode: number;
+  readonly major: number;
+  readonly minor: number;
+}
+export type ContextEntry = FileEntry | FolderEntry | LinkEntry | PipeEntry | DeviceEntry;
 
 /** Of a path that is no link, and has none on its way. Undefined where there is none of these entries. */
 export function contextDigest(input: string, entries: readonly ContextEntry[]): string | undefined {
@@ -48,8 +62,13 @@ function recordsOf(entry: ContextEntry): string[] {
   const path = `./${entry.path}`;
   if (entry.kind === "link") return [`l ${Buffer.byteLength(entry.target)} ${path} ${entry.target}`];
   const mode = (entry.mode & 0o7777).toString(8);
-  return entry.kind === "folder" ? [`d ${mode} ${path}`] : [`f ${mode} ${path}`, `${entry.sha256}  ${path}`];
+  const own = `${types[entry.kind]} ${mode} ${path}`;
+  if (entry.kind === "file") return [own, `${entry.sha256}  ${path}`];
+  if (!("major" in entry)) return [own];
+  return [own, `n ${entry.major.toString(16)}:${entry.minor.toString(16)} ${path}`];
 }
+
+const types = { file: "f", folder: "d", pipe: "p", "character device": "c", "block device": "b" } as const;
 
 function isBelow(path: string, input: string): boolean {
   return input === "." || path === input || path.startsWith(`${input}/`);
@@ -73,7 +92,8 @@ while [ "$at" -lt "$DIGEST_PATHS" ]; do
   fi
   {
     find "$path" -mindepth "$least" \\( -type l -printf '%y %s %p %l\\0' -o -printf '%y %m %p\\0' \\) &&
-      find "$path" -mindepth "$least" -type f -print0 | xargs -0 -r sha256sum -z --
+      find "$path" -mindepth "$least" -type f -print0 | xargs -0 -r sha256sum -z -- &&
+      find "$path" -mindepth "$least" \\( -type b -o -type c \\) -print0 | xargs -0 -r stat --printf 'n %t:%T %n\\0' --
   } | sort -z | sha256sum | cut -d " " -f 1 || exit 1
 done
 `;
