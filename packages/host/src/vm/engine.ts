@@ -143,10 +143,12 @@ export class VmEngine {
     return shown((await this.usable(id, spec.execution_id)).record);
   }
 
-  /** A machine's next incarnation, once nothing is left of the one before but its disk. */
+  /** A machine's next incarnation, once nothing is left of the one before but its disk; or that of a sandbox, once
+   *  nothing is left of the one before. */
   async #putNext(entry: VmEntry, spec: VmSpec, onFrozen: OnFrozen | undefined): Promise<Vm> {
     const { id } = entry.record;
-    if (spec.machine === undefined || !keepsDisk(entry.record)) throw otherThere();
+    if (spec.machine === undefined) return this.#replaceSandbox(entry, spec, onFrozen);
+    if (!keepsDisk(entry.record)) throw otherThere();
     const isOver = entry.state === "ended" && entry.pendingCleanup === undefined;
     if (isOver && spec.machine.disk !== "new") return this.#begin(id, spec, { kept: entry.record });
     await this.#requireOrigin(spec);
@@ -154,7 +156,21 @@ export class VmEngine {
     return this.put(id, spec, onFrozen);
   }
 
-  /** A disk is given up only for what can begin. */
+  /** A later incarnation that begins at a snapshot takes the place of the sandbox. A host process that ends after the
+   *  destruction leaves nothing of either: control has written down what was to begin, and asks for it again. */
+  async #replaceSandbox(
+    { record: { id, execution_id } }: VmEntry,
+    spec: VmSpec,
+    onFrozen: OnFrozen | undefined,
+  ): Promise<Vm> {
+    // Execution ids sort by time: a request that comes late replaces nothing newer.
+    if (spec.from?.kind !== "snapshot" || spec.execution_id < execution_id) throw otherThere();
+    await this.#requireOrigin(spec);
+    await this.#requests.destroy(id, execution_id);
+    return this.put(id, spec, onFrozen);
+  }
+
+  /** What there is is given up only for what can begin. */
   async #requireOrigin(spec: VmSpec): Promise<void> {
     const size = findSize(spec.size);
     if (spec.from === undefined || size === undefined) return;
@@ -200,7 +216,10 @@ export class VmEngine {
   ): Promise<HostSnapshot> {
     const { resources, snapshots } = this.#options;
     const entry = await this.usable(id, execution_id);
-    return snapshots.take(snapshot_id, entry, { resources, slotWork: this.#slotWork, onStill });
+    const taking = snapshots.take(snapshot_id, entry, { resources, slotWork: this.#slotWork, onStill });
+    return taking.catch(async (error: unknown) => {
+      throw await this.#lifecycle.whyFailed(entry, error);
+    });
   }
 
   /** Adds a VM that `bring` creates. */

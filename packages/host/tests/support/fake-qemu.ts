@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
+import { createInterface } from "node:readline";
 
 export class FakeQemu implements AsyncDisposable {
   readonly told: string[] = [];
@@ -30,8 +31,9 @@ export class FakeQemu implements AsyncDisposable {
     this.#sockets.add(socket.on("error", () => undefined));
     if (this.#greets) socket.write('{"QMP":{}}\n');
     let last = Promise.resolve();
-    socket.setEncoding("utf8").on("data", (text: string) => {
-      const { execute } = JSON.parse(text) as { execute: string };
+    const lines = createInterface(socket).on("error", () => undefined);
+    lines.on("line", (line) => {
+      const { execute } = JSON.parse(line) as { execute: string };
       this.told.push(execute);
       last = Promise.all([last, this.before(execute)]).then(() => {
         socket.write(`{"return":{"status":"${this.status}"}}\n`);

@@ -22,7 +22,7 @@ import {
   type LiveVm,
   type RestoredVm,
 } from "../start/clone.ts";
-import { startQemu, type StartedQemu } from "../vm-resources.ts";
+import { QemuStartError, startQemu, type StartedQemu } from "../vm-resources.ts";
 import type { CreationOptions, VmRequest } from "./creation.ts";
 import type { NewVm } from "./new-vm.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
@@ -152,7 +152,7 @@ async function restore(
   confirmed.catch(() => undefined); // heard of when it is awaited
   const started = await start(options, newVm, request).catch(async (error: unknown) => {
     await confirmed;
-    throw error;
+    return notAwake(error);
   });
   const resume = { resources, record: newVm.record, signal, resync: true };
   return restoreInto(started, resume, async () => {
@@ -204,9 +204,9 @@ async function start(
   return started;
 }
 
-/** Not the template's fault, which `RestoreError` says. */
+/** Not the template's fault, which `RestoreError` says; and a QEMU that was killed while it started is no fault of the host's. */
 function notAwake(error: unknown): never {
-  if (!(error instanceof RestoreError)) throw error;
+  if (!(error instanceof RestoreError || error instanceof QemuStartError)) throw error;
   throw new SkerryError("guest_failed", "The VM did not go on from where it was saved.", {
     remediation: "Try again; the host's log says more.",
     cause: error,

@@ -2,11 +2,12 @@
 // ended.
 
 import { rm } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { endOfHost, stopped, type EndReason } from "./end-reason.ts";
-import type { VmEntry, VmTable, Running } from "./vm-table.ts";
+import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
 import { keepTime } from "./guest-clock.ts";
@@ -45,17 +46,65 @@ export class VmLifecycle {
     const atOnce =
       isUnused && table.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
     const idlePause = new IdlePause(live, log, { atOnce });
-    const entry: Running = { ...{ state: "running" as const, record, live, main }, idlePause };
+    const ended = Promise.withResolvers<void>();
+    const running = { state: "running" as const, record, live, main, ended: ended.promise };
+    const entry: Running = { ...running, idlePause };
     table.set(entry);
     keepTime(live.channel, idlePause, log);
-    void waitForEnd(record, live, main).then((end) => {
-      if (this.#closing || !table.holds(entry) || entry.ending !== undefined) return;
-      log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
-      // A guest whose main process has ended still runs, and has data to write to its disk.
-      const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
-      // Counted only once the VM is listed as ended: control reads the list once for each count.
-      entry.ending = finished.then(() => void (this.#ended += 1));
-    });
+    void waitForEnd(record, live, main)
+      .then((end) => this.#endedByItself(entry, end))
+      .then(ended.resolve);
+  }
+
+  /** An end that comes while a pause is under way waits for it: a pause that then fails has ended nothing, and
+   *  no other event tells of this end. */
+  async #endedByItself(entry: Running, end: EndReason): Promise<void> {
+    const { table, log } = this.#options;
+    for (let under = entry.ending; under !== undefined; under = entry.ending) {
+      await under;
+      if (entry.ending === under) return;
+    }
+    if (this.#closing || !table.holds(entry)) return;
+    log.warn({ vm: entry.record.id, reason: end.reason }, "a VM ended by itself");
+    // A guest whose main process has ended still runs, and has data to write to its disk.
+    const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
+    // Counted only once the VM is listed as ended: control reads the list once for each count.
+    entry.ending = finished.then(() => void (this.#ended += 1));
+    await entry.ending;
+  }
+
+  /** Ends a VM by `work`, which resolves with its end. Other requests for its end wait meanwhile. Where the work
+   *  fails the VM goes on. */
+  endBy(entry: Running, work: () => Promise<EndReason>): Promise<void> {
+    const done = this.#endBy(entry, work);
+    // Settles after the entry says again that it runs.
+    entry.ending = done.catch(() => undefined);
+    return done;
+  }
+
+  async #endBy(entry: Running, work: () => Promise<EndReason>): Promise<void> {
+    let end: EndReason;
+    try {
+      end = await work();
+    } catch (error) {
+      delete entry.ending;
+      throw error;
+    }
+    if (!this.#options.table.holds(entry)) return;
+    entry.live.qmp.close();
+    entry.live.channel.close(`the VM is ${end.status}`);
+    await this.end(entry.record, end);
+  }
+
+  /** The error to tell of work on a running VM that has failed with `error`. A VM that has ended meanwhile is told as
+   *  that, with the reason, once it is listed as ended. */
+  async whyFailed(entry: Running, error: unknown): Promise<unknown> {
+    const isOver = entry.live.qmp.closed.then(() => true);
+    if (!(await Promise.race([isOver, nextTurn(false)]))) return error;
+    await entry.ended;
+    // This process has let go of the VM, which runs on.
+    if (this.#closing) return hostIsEnding();
+    return notRunning(this.#options.table.find(entry.record.id) ?? entry);
   }
 
   /** Ends a VM that could go on, where the host needs what it takes. */

@@ -48,7 +48,9 @@ export interface Running {
   readonly live: LiveVm;
   readonly idlePause: IdlePause;
   readonly main: MainProcess | undefined;
-  /** Present once the end is decided and under way: later events are not another end. */
+  /** Resolves when the VM has ended by itself and is listed as that, or has ended otherwise before. */
+  readonly ended: Promise<void>;
+  /** Present while the end is under way, and removed where a pause fails. Never rejects. */
   ending?: Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import type { Vm } from "@skerry/contract/host-api/vm";
 import { runCommand } from "../../guest/agent.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { KeyedQueue } from "../../keyed-queue.ts";
-import { paused } from "../lifecycle/end-reason.ts";
+import { paused, type EndReason } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { notRunning, type Running, type VmTable } from "../lifecycle/vm-table.ts";
 import { saveRecord, shown } from "../record.ts";
@@ -62,30 +62,20 @@ export class PauseRequests {
     const { table, lifecycle } = this.#options;
     checkUnused(entry, order);
     if (order.sync === true) {
-      await syncDisk(entry);
+      await syncDisk(entry).catch(async (error: unknown) => {
+        throw await lifecycle.whyFailed(entry, error);
+      });
       // The same order may have come twice, and who was here first may have paused it, or ended it, meanwhile.
       if (entry.ending !== undefined || !table.holds(entry)) return;
     }
-    const saving = this.#save(entry, order);
-    // Another request for its end waits. Its QEMU may also end by itself meanwhile, which nothing but this looks at then.
-    const over = saving.then(
-      () => undefined,
-      () => undefined,
-    );
-    entry.ending = over;
-    try {
-      await saving;
-    } catch (error) {
-      delete entry.ending;
-      throw error;
-    }
-    if (!table.holds(entry)) return;
-    entry.live.qmp.close();
-    entry.live.channel.close("the sandbox was paused");
-    await lifecycle.end(entry.record, paused);
+    await lifecycle
+      .endBy(entry, () => this.#save(entry, order))
+      .catch(async (error: unknown) => {
+        throw await lifecycle.whyFailed(entry, error);
+      });
   }
 
-  #save(entry: Running, order: PauseVm): Promise<void> {
+  #save(entry: Running, order: PauseVm): Promise<EndReason> {
     const { resources, slotWork } = this.#options;
     return slotWork.take(entry.record.id, async () => {
       const record = savable(entry.record);
@@ -100,11 +90,12 @@ export class PauseRequests {
         await sealSaved(folder, record, false);
         // From here on the next host process would find it paused, and end its QEMU as one that no record knows.
         await saveRecord({ ...record, ...paused, process: undefined });
+        return paused;
       } catch (error) {
         await saveRecord(entry.record).catch(() => undefined);
         await removeSaved(folder).catch(() => undefined);
         await standstill.goOn();
-        orDiskFull(error);
+        return orDiskFull(error);
       }
     });
   }
