@@ -81,6 +81,8 @@ const row = (extra: Partial<SandboxFact>): SandboxFact => ({
   execution_id: "1",
   host_id: "h",
   reboots: false,
+  attempts: 0,
+  rollback: null,
   claimed: false,
   egress_due: false,
   waiting: false,

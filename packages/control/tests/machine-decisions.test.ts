@@ -26,6 +26,7 @@ const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
   restart_max_retries: 10,
   retries: 0,
   host_lost: false,
+  rollback_to: null,
   reason: null,
   claimed: false,
   egress_due: false,

@@ -11,8 +11,8 @@ export const sandboxTransitions = {
   paused: ["resuming", "unreachable", "failed", "destroying"],
   // To paused: its host could not resume it, and still has it.
   resuming: ["running", "paused", "unreachable", "failed", "destroying"],
-  // Its host has fallen silent, or cannot read its record. It may well run, or be paused, on there.
-  unreachable: ["running", "paused", "failed", "destroying"],
+  // Its host has fallen silent, or cannot read its record. It may well run, or be paused, on there. To resuming: it was on its way to a snapshot.
+  unreachable: ["running", "paused", "resuming", "failed", "destroying"],
   // To running: only from rows that were written before there was `unreachable`.
   failed: ["running", "destroying"],
   destroying: ["destroyed"],

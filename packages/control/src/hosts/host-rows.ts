@@ -7,13 +7,13 @@ export function listHostRows(db: Queries): Promise<HostRow[]> {
   return db.selectFrom("hosts").selectAll().where("removed_at", "is", null).orderBy("id").execute();
 }
 
-export type HostInReach = Pick<HostRow, "id" | "address" | "version" | "unsettled">;
+export type HostInReach = Pick<HostRow, "id" | "address" | "version" | "unsettled" | "status">;
 
 /** Hosts that can say what runs on them. */
 export function hostsInReach(db: Queries): Promise<HostInReach[]> {
   return db
     .selectFrom("hosts")
-    .select(["id", "address", "version", "unsettled"])
+    .select(["id", "address", "version", "unsettled", "status"])
     .where("status", "<>", "offline")
     .where("removed_at", "is", null)
     .orderBy("id")

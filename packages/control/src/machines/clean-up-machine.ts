@@ -8,7 +8,7 @@ import { finishDestroyingMachine } from "./destroy-machine.ts";
 import { endLostMachine, endMachine } from "./end-machine.ts";
 import { stopMachineOnHost, nothingThere } from "./stop-machine.ts";
 import { machineVms } from "./machines.ts";
-import { begun, transitionMachine, type MachineRow } from "./machine-store.ts";
+import { begun, rolledBack, transitionMachine, type MachineRow } from "./machine-store.ts";
 import type { MachineFact } from "./machine-facts.ts";
 import { cancelRestart, queueRestart } from "./restart-queue-store.ts";
 import { orPostpone, postpone } from "../vms/postpone.ts";
@@ -84,6 +84,7 @@ async function adopt(context: Context, { service }: Work, row: MachineFact): Pro
     const reason = row.host_lost ? "its host came back with it" : null;
     const machine = await transitionMachine(transaction, row, "running", {
       ...(row.host_lost && row.has_run ? goesOn : begun),
+      ...rolledBack,
       reason,
     });
     if (machine === undefined) return undefined;

@@ -24,6 +24,7 @@ export interface MachineFact extends Pick<
   | "restart_max_retries"
   | "retries"
   | "host_lost"
+  | "rollback_to"
   | "reason"
 > {
   /** A replica is working on it at this moment. */
@@ -45,7 +46,7 @@ export interface MachineFact extends Pick<
 
 const FACTS = sql`
   id, org_id, status, desired, restart_wished, version, execution_id, host_id, stop_timeout_ms, restart_policy,
-  restart_max_retries, retries, host_lost, reason,
+  restart_max_retries, retries, host_lost, rollback_to, reason,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting, started_at is not null as has_run,
   forked_by is not null and started_at is null as is_unfinished_fork,

@@ -54,7 +54,8 @@ function rowAction(row: MachineFact, listed: Vm | undefined): MachineAction | un
 /** Of a machine that failed with its host. */
 function returnAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
   if (!row.host_lost || row.desired !== "running" || !row.has_run) return undefined;
-  if (vm === undefined) return { kind: "return", row, ending: diskGone };
+  if (vm === undefined)
+    return { kind: "return", row, ending: row.rollback_to === null ? diskGone : rollbackBrokeOff };
   if (vm.status === "running" || vm.status === "creating" || vm.cause === "not_adopted") return undefined;
   return { kind: "return", row, ending: exitReasonOf(vm) };
 }
@@ -132,6 +133,12 @@ function unwantedAction(vm: Vm, row: MachineFact): MachineAction {
   if (wasLost && vm.status === "running") return { kind: "adopt", row };
   return row.has_run || row.host_lost ? { kind: "halt", vm } : { kind: "discard", vm };
 }
+
+/** Its disk was given up for a snapshot, at which its next start begins. */
+const rollbackBrokeOff: ExitReason = {
+  reason: "its host was lost while it was rolled back",
+  ...{ cause: "start_failed", exitCode: null, succeeded: false },
+};
 
 function died(what: "creating" | "starting"): ExitReason {
   return {

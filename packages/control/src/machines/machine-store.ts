@@ -122,6 +122,7 @@ export type MachineChange = Pick<
   | "stopped_at"
   | "egress_applied"
   | "snapshot_id"
+  | "rollback_to"
   | "next_event"
 >;
 
@@ -187,6 +188,22 @@ export const begun = {
   started_at: now,
   restart_wished: false,
   host_lost: false,
+  rollback_to: null,
+} satisfies MachineChange;
+
+/** Of a start at a snapshot in the place of the machine's own disk. */
+export const toldAsRollback = (snapshotId: string) =>
+  ({
+    next_event: JSON.stringify({
+      kind: "rolled_back",
+      reason: `to snapshot ${snapshotId}`,
+    } satisfies NextEvent),
+  }) satisfies MachineChange;
+
+/** The snapshot that a start which nobody has seen the end of has begun at, where it was one at a snapshot. */
+export const rolledBack = {
+  snapshot_id: sql<string | null>`
+    case when next_event ->> 'kind' = 'rolled_back' then coalesce(rollback_to, snapshot_id) else snapshot_id end`,
 } satisfies MachineChange;
 
 /** Of a start that follows a stop or an end without a new request for it. */

@@ -1,6 +1,7 @@
 // A machine goes back to a snapshot: it is stopped, and started in the same row from the memory and the disk of the snapshot, in the place of its
 // own. Until its host has begun with that nothing is lost: a replica that dies while the machine stops leaves one that starts again from its own
-// disk, and so does a start that the host refuses, by the restart policy. Once the host has begun the old disk is gone.
+// disk, and so does a start that the host refuses, by the restart policy. Once the host has begun the old disk is gone, and the row says which snapshot
+// takes its place: a start that finds no disk begins there.
 
 import { newId } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
@@ -8,13 +9,12 @@ import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
-import type { NextEvent } from "../db/tables/event-tables.ts";
 import { bringSnapshot, holdSnapshotOn } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { busy, destroyed, isAtRest } from "./machine-power-actions.ts";
-import { transitionMachine, type MachineRow } from "./machine-store.ts";
+import { toldAsRollback, transitionMachine, type MachineRow } from "./machine-store.ts";
 import { getMachine, machineVms } from "./machines.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 import { bringUp } from "./start-machine.ts";
@@ -91,7 +91,6 @@ async function begin(
   row: MachineRow,
   snapshot: SnapshotRow,
 ): Promise<MachineRow | undefined> {
-  const told = { kind: "rolled_back", reason: `to snapshot ${snapshot.id}` } satisfies NextEvent;
   const quotas = { disk_gib: Math.max(0, snapshot.disk_gib - row.disk_gib) };
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size), quotas };
   const { row: starting, address } = await reserveOn(context, room, async (transaction) => {
@@ -102,7 +101,9 @@ async function begin(
       // If this start fails, the next one is by its policy.
       restart_wished: false,
       execution_id: newId("incarnation"),
-      next_event: JSON.stringify(told),
+      // Its old disk is given up from here on: whatever becomes of this start, the next one begins there too where that disk is gone.
+      rollback_to: snapshot.id,
+      ...toldAsRollback(snapshot.id),
     });
     if (written !== undefined) await cancelRestart(transaction, row.id);
     return written;

@@ -10,8 +10,11 @@ import { timed } from "../metrics/timed.ts";
 import { findHost, type HostRow } from "../hosts/host-rows.ts";
 import {
   begun,
+  changeMachine,
   extendMachineClaim,
   machineById,
+  renewed,
+  toldAsRollback,
   transitionMachine,
   type MachineChange,
   type MachineRow,
@@ -62,7 +65,7 @@ export async function startMachine(
         host_id: host.id,
         host_lost: false,
         // A new disk has nothing of the snapshot that the old one came from.
-        ...(keepsDisk ? {} : { disk_gib: template.disk_gib, snapshot_id: null }),
+        ...(keepsDisk ? {} : { disk_gib: template.disk_gib, snapshot_id: null, rollback_to: null }),
       });
       if (starting !== undefined) await cancelRestart(transaction, row.id);
       return starting;
@@ -188,6 +191,9 @@ export async function bringUp(
     await (timing === undefined ? start() : timing.measureStart(start));
   } catch (error) {
     if (stop?.aborted === true) throw error;
+    const atSnapshot = isDiskGone(error) && disk === "kept" ? await beginAtSnapshot(context, row) : undefined;
+    if (atSnapshot !== undefined)
+      return bringUp(context, atSnapshot.row, { address, reason, ...atSnapshot.how });
     await undo(context, row, address);
     await endMachine(context, endedMachineOf(row), exitReasonOfStart(error));
     throw error;
@@ -202,6 +208,24 @@ export async function bringUp(
   // It was asked to stop while it was starting.
   if (running.desired === "stopped") context.wake("vm-cleanup");
   return running;
+}
+
+function isDiskGone(error: unknown): boolean {
+  return error instanceof SkerryError && error.code === "disk_gone";
+}
+
+/** A rollback had its host give the disk up, and has not ended. Undefined where none was under way, or where another writer was first. */
+async function beginAtSnapshot(context: Context, row: MachineRow) {
+  const { rollback_to: snapshotId } = row;
+  if (snapshotId === null) return undefined;
+  const next = await changeMachine(context.db, row, {
+    ...renewed,
+    ...toldAsRollback(snapshotId),
+    execution_id: newId("incarnation"),
+  });
+  if (next === undefined) return undefined;
+  const from = { kind: "snapshot", snapshot_id: snapshotId } as const;
+  return { row: next, how: { disk: "new", from, change: { snapshot_id: snapshotId } } } as const;
 }
 
 /** Another writer was first: the machine was destroyed, or this start was so slow that it was taken for dead. */

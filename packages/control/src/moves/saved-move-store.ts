@@ -146,6 +146,7 @@ export async function isUsedAt(db: Queries, snapshotId: string, hostId: string):
     where host_id = ${hostId} and (
       status = 'creating' and snapshot_id = ${snapshotId}
       or status = 'resuming' and next_event ->> 'kind' = 'rolled_back'
+      or status = 'unreachable' and rollback ->> 'snapshot_id' = ${snapshotId}
     )
     union all
     select 1 from machines

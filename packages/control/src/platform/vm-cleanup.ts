@@ -27,12 +27,22 @@ export function vmCleanup(context: Context, everyMs: number): BackgroundService 
     async activate(stop) {
       const hosts = await hostsInReach(context.db);
       const results = await Promise.allSettled(hosts.map((host) => reconcileHost(context, host, stop)));
-      return sum(results.map((result) => (result.status === "fulfilled" ? result.value : UNREACHABLE)));
+      return sum(
+        results.map((result, index) =>
+          result.status === "fulfilled" ? result.value : unreachable(hosts[index]),
+        ),
+      );
     },
   };
 }
 
-const UNREACHABLE: Report = { examined: 0, changed: 0, failed: 1, more: false };
+/** A host that does not answer is being restarted, or will soon be taken for dead. What it left half done does not wait for the next turn. */
+const UNREACHABLE_AGAIN_MS = 2_000;
+
+function unreachable(host: HostInReach | undefined): Report {
+  const nextMs = host?.status === "maintenance" ? Infinity : UNREACHABLE_AGAIN_MS;
+  return { examined: 0, changed: 0, failed: 1, more: false, nextMs };
+}
 
 async function reconcileHost(context: Context, host: HostInReach, stop: AbortSignal): Promise<Report> {
   const client = context.hosts.client(host.address);

@@ -9,6 +9,7 @@ import { finishDestroying } from "./destroy-sandbox.ts";
 import { adoptSandbox } from "./sandbox-facts.ts";
 import { finishPausing } from "./pause-sandbox.ts";
 import type { Action } from "./sandbox-reconcile.ts";
+import { continueRollback } from "./rollback-sandbox.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 import { transitionSandbox } from "./sandbox-store.ts";
 
@@ -43,6 +44,8 @@ export async function cleanUpSandbox(
         action.row,
         async () => void (await finishPausing(context, action.row, { stop })),
       );
+    case "rollback":
+      return continueRollback(context, action.row, stop);
     case "egress":
       return orPostpone(context, action.row, () =>
         reapplyEgress(context, { kind: sandboxVms, id: action.row.id }, stop),

@@ -24,10 +24,12 @@ import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { wholeEnv } from "../vms/env.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
+import { vmError } from "../vms/vm-kind.ts";
 import { extendForkClaims, findForks } from "./fork-store.ts";
 import { resumeSandbox } from "./resume-sandbox.ts";
 import { sandboxQuotas } from "./sandbox-quotas.ts";
 import { insertSandbox, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import { sandboxVms } from "./sandbox-vms.ts";
 import { sandboxOf } from "./sandboxes.ts";
 
 export function sandboxFork(
@@ -36,7 +38,13 @@ export function sandboxFork(
   params: { readonly id: string; readonly count: number },
 ): Creation<SandboxForks> {
   return {
-    create: async (attempt) => answerOf(await forkSandbox(context, { caller, ...params }, attempt)),
+    create: async (attempt) => {
+      try {
+        return answerOf(await forkSandbox(context, { caller, ...params }, attempt));
+      } catch (error) {
+        throw await vmError(context, caller, { kind: sandboxVms, id: params.id }, error);
+      }
+    },
     outcome: (id) => outcomeOf(context, caller, id),
   };
 }

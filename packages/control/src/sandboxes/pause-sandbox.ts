@@ -8,6 +8,7 @@ import type { PauseOptions } from "../host-client/snapshot-calls.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
+import { TRIES_MAX } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
@@ -46,10 +47,13 @@ export function pauseSandbox(
   );
 }
 
-type Pausing = Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id" | "reboots">;
+type Pausing = Pick<
+  SandboxRow,
+  "id" | "version" | "status" | "execution_id" | "host_id" | "reboots" | "attempts"
+>;
 
 /** Has the host pause what the row says, as `pausing`, and says so in the row. Where the host refuses, the sandbox goes on; where it is not known what the
- *  host has done, the row stays for VM cleanup. Undefined where another writer was first, or where it is paused only if nothing uses it, and something does. */
+ *  host has done, the row stays for VM cleanup, which does not try for ever: one that cannot be paused runs, and its time ends it. Undefined where another writer was first, or where it is paused only if nothing uses it, and something does. */
 export async function finishPausing(
   context: Context,
   row: Pausing,
@@ -65,8 +69,10 @@ export async function finishPausing(
       await goOnInUse(context.db, row);
       return undefined;
     }
-    if (isAnswer(error) && !wentAway.has(error.code)) {
-      await goOnUnpaused(context.db, row, `it could not be paused: ${error.message}`);
+    const isRefused = isAnswer(error) && !wentAway.has(error.code);
+    if (isRefused || row.attempts + 1 >= TRIES_MAX) {
+      const why = error instanceof SkerryError ? error.message : "internal error";
+      await goOnUnpaused(context.db, row, `it could not be paused: ${why}`);
       throw error;
     }
     await dropClaim(context.db, row);

@@ -1,22 +1,34 @@
-// A sandbox goes back to a snapshot: its microVM is destroyed, and a new incarnation begins where the snapshot was taken, in the same row.
+// A sandbox goes back to a snapshot: a new incarnation that begins where the snapshot was taken takes the place of its microVM, in the same row. The row
+// names both before anything is given up, so from then on the rollback is finished whoever dies: VM cleanup asks the host for the same incarnation again.
 
 import { newIdAfter } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
+import type { NextEvent } from "../db/tables/event-tables.ts";
+import type { Rollback } from "../db/tables/sandbox-tables.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { bringSnapshot, holdSnapshotOn } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
-import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
+import { postpone } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
-import { adoptSandbox } from "./sandbox-facts.ts";
-import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import { AGAIN, afterAttempt } from "./after-attempt.ts";
+import { adoptSandbox, findSandboxVersion, type SandboxFact } from "./sandbox-facts.ts";
+import {
+  dropClaim,
+  extendClaim,
+  findSandbox,
+  statusesPastSaving,
+  transitionSandbox,
+  type SandboxRow,
+} from "./sandbox-store.ts";
 import { getSandbox, notRunning } from "./sandboxes.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 
@@ -36,7 +48,7 @@ export async function rollBackSandbox(
       refuseOther(row, snapshot);
       await bringSnapshot(context, snapshot, row.host_id);
       const resuming = await begin(context, row, snapshot);
-      return resuming && finish(context, { before: row, resuming, snapshot });
+      return resuming && finish(context, resuming);
     },
     () =>
       new SkerryError("vm_moving", "The sandbox is on its way to another host.", {
@@ -66,68 +78,128 @@ async function begin(
   row: SandboxRow,
   { id }: SnapshotRow,
 ): Promise<SandboxRow | undefined> {
-  const next = { kind: "rolled_back", reason: `to snapshot ${id}` } as const;
+  const rollback = { snapshot_id: id, execution_id: newIdAfter("incarnation", row.execution_id) };
   // A snapshot that leaves keeps its files at its old host while the row says that a rollback is under way there, so it must not leave before that is written.
   const write = async (transaction: Queries) =>
     (await holdSnapshotOn(transaction, id, row.host_id))
-      ? transitionSandbox(transaction, row, "resuming", { next })
+      ? transitionSandbox(transaction, row, "resuming", { next: toldOf(rollback), rollback })
       : undefined;
   if (row.status === "running") return context.db.transaction().execute(write);
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
   return (await reserveOn(context, room, write)).row;
 }
 
-interface Rollback {
-  readonly before: SandboxRow;
-  readonly resuming: SandboxRow;
-  readonly snapshot: SnapshotRow;
+function toldOf({ snapshot_id }: Rollback): NextEvent {
+  return { kind: "rolled_back", reason: `to snapshot ${snapshot_id}` };
 }
 
-async function finish(context: Context, rollback: Rollback): Promise<SandboxRow | undefined> {
-  const { resuming, snapshot } = rollback;
-  using _claim = keepClaim(context, () => extendClaim(context.db, resuming));
-  context.vmLocations.forget(resuming.id);
-  const client = await clientOf(context, resuming);
-  await requireThere(context, rollback, client);
-  const life = { id: resuming.id, execution_id: newIdAfter("incarnation", resuming.execution_id) };
+/** Once more, for VM cleanup: the replica before has died, or its host did not answer. */
+export async function continueRollback(
+  context: Context,
+  { id, version, status, rollback }: SandboxFact,
+  stop: AbortSignal,
+): Promise<void> {
+  if (rollback === null) return;
+  const row =
+    status === "unreachable"
+      ? await transitionSandbox(context.db, { id, version, status }, "resuming", {
+          next: toldOf(rollback),
+          rollback,
+        })
+      : await findSandboxVersion(context.db, { id, version });
+  if (row !== undefined) await finish(context, row, stop);
+}
+
+/** Has the host carry out what the row says, as `resuming`, and says so in the row. Undefined where another writer was first. */
+async function finish(
+  context: Context,
+  row: SandboxRow,
+  stop?: AbortSignal,
+): Promise<SandboxRow | undefined> {
+  const { rollback } = row;
+  if (rollback === null) throw new Error("the sandbox is not on its way to a snapshot");
+  using _claim = keepClaim(context, () => extendClaim(context.db, row));
+  context.vmLocations.forget(row.id);
+  const client = await clientOf(context, row);
   try {
-    await client.destroyVm(resuming);
-    const spec = await vmSpecOf(context.db, { ...resuming, ...life });
-    await client.startVm(life.id, { ...spec, from: { kind: "snapshot", snapshot_id: snapshot.id } });
+    const spec = await vmSpecOf(context.db, { ...row, execution_id: rollback.execution_id });
+    const from = { kind: "snapshot", snapshot_id: rollback.snapshot_id } as const;
+    await replaceVm(client, row, { spec: { ...spec, from }, stop });
   } catch (error) {
-    if (isAnswer(error))
-      await transitionSandbox(context.db, resuming, "failed", {
-        reason: `could not be rolled back: ${error.message}`,
-      });
-    else {
-      await dropClaim(context.db, resuming);
-      context.wake("vm-cleanup");
-    }
+    await settle(context, client, { row, error, stop });
     throw error;
   }
-  const running = await transitionSandbox(context.db, resuming, "running", {
-    egressVersion: resuming.egress_version,
-    executionId: life.execution_id,
-    snapshotId: snapshot.id,
+  const running = await transitionSandbox(context.db, row, "running", {
+    egressVersion: row.egress_version,
+    executionId: rollback.execution_id,
+    snapshotId: rollback.snapshot_id,
   });
-  if (running === undefined) await client.destroyVm(life);
-  return running;
+  return running ?? overtaken(context, client, row);
 }
 
-/** What the sandbox is now is given up for it, so it is looked for first. */
-async function requireThere(
-  context: Context,
-  { before, resuming, snapshot }: Rollback,
+/** The host looks at the snapshot first, and gives up what the sandbox was only for what can begin. */
+async function replaceVm(
   client: HostClient,
+  before: SandboxRow,
+  { spec, stop }: { readonly spec: VmSpec; readonly stop: AbortSignal | undefined },
 ): Promise<void> {
   try {
-    const listed = await client.snapshots.list();
-    if (listed.some(({ id }) => id === snapshot.id)) return;
-    throw new SkerryError("snapshot_not_found", "The host does not have the snapshot any more.");
+    await client.startVm(before.id, spec, { stop });
   } catch (error) {
-    const { execution_id } = before;
-    const status = before.status === "paused" ? "paused" : "running";
-    await adoptSandbox(context.db, resuming, { status, execution_id });
-    throw error;
+    if (!(error instanceof SkerryError && error.code === "stale_execution")) throw error;
+    // A host of the version before replaces none.
+    await requireThere(client, spec);
+    await client.destroyVm(before, stop);
+    await client.startVm(before.id, spec, { stop });
   }
+}
+
+async function requireThere(client: HostClient, { from }: VmSpec): Promise<void> {
+  const listed = await client.snapshots.list();
+  if (listed.some(({ id }) => from?.kind === "snapshot" && id === from.snapshot_id)) return;
+  throw new SkerryError("snapshot_not_found", "The host does not have the snapshot any more.");
+}
+
+interface Failed {
+  readonly row: SandboxRow;
+  readonly error: unknown;
+  readonly stop: AbortSignal | undefined;
+}
+
+/** Carries out what a failed attempt means. */
+async function settle(context: Context, client: HostClient, { row, error, stop }: Failed): Promise<void> {
+  // Where the host does not say what it has, nothing is concluded.
+  const vms = await client.listVms(stop).catch(() => undefined);
+  const step =
+    vms === undefined
+      ? AGAIN
+      : afterAttempt(
+          row,
+          vms.find(({ id }) => id === row.id),
+          error,
+        );
+  switch (step.kind) {
+    case "goes_on":
+      return void (await adoptSandbox(context.db, row, step.found));
+    case "failed":
+      return void (await transitionSandbox(context.db, row, "failed", { reason: step.reason }));
+    case "again":
+      await postpone(context.db, row);
+      await dropClaim(context.db, row);
+      context.wake("vm-cleanup");
+  }
+}
+
+/** It was destroyed meanwhile, or this replica was so slow that it was taken for dead and VM cleanup wrote what the host has. */
+async function overtaken(
+  context: Context,
+  client: HostClient,
+  { id, org_id, rollback }: SandboxRow,
+): Promise<SandboxRow | undefined> {
+  const now = await findSandbox(context.db, org_id, id);
+  if (now?.status === "running" && now.execution_id === rollback?.execution_id) return now;
+  const isGone = now === undefined || statusesPastSaving.includes(now.status);
+  if (isGone && rollback !== null) await client.destroyVm({ id, execution_id: rollback.execution_id });
+  context.wake("vm-cleanup");
+  return undefined;
 }

@@ -12,7 +12,7 @@ type Row = Selectable<Tables["sandboxes"]>;
 /** A sandbox as its host's list of VMs is compared with it. */
 export interface SandboxFact extends Pick<
   Row,
-  "id" | "status" | "version" | "execution_id" | "host_id" | "reboots"
+  "id" | "status" | "version" | "execution_id" | "host_id" | "reboots" | "attempts" | "rollback"
 > {
   /** A replica is creating, pausing or resuming it at this moment. */
   readonly claimed: boolean;
@@ -33,13 +33,13 @@ const isLost = sql<boolean>`(
 )`;
 
 const FACTS = sql`
-  id, status, version, execution_id, host_id, reboots,
+  id, status, version, execution_id, host_id, reboots, attempts, rollback,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting,
   ${isLost} as lost, paused_at is not null as was_paused,
   ceil(extract(epoch from case
     when status in ('creating', 'pausing', 'resuming') and ${isClaimed()} then claimed_until
-    when ${isPostponed} and (status in ('destroying', 'pausing') or status = 'running' and egress_applied <> egress_version) then retry_at
+    when ${isPostponed} and (status in ('destroying', 'pausing', 'resuming') or rollback is not null or status = 'running' and egress_applied <> egress_version) then retry_at
   end - now()) * 1000)::double precision as due_in_ms`;
 
 /** Bound of one comparison. A host with more sandboxes than this would need another design first. */
@@ -59,6 +59,19 @@ export async function sandboxFacts(db: Database, ids: readonly string[]): Promis
   const { rows } = await sql<SandboxFact>`
     select ${FACTS} from sandboxes where id = any(${ids}::text[])`.execute(db);
   return rows;
+}
+
+/** The whole row, where it is still this version of it. */
+export function findSandboxVersion(
+  db: Queries,
+  { id, version }: Pick<Row, "id" | "version">,
+): Promise<SandboxRow | undefined> {
+  return db
+    .selectFrom("sandboxes")
+    .selectAll()
+    .where("id", "=", id)
+    .where("version", "=", version)
+    .executeTakeFirst();
 }
 
 /** The end of its time destroys it: a persistent one is paused, or is not understood to have ended. */
@@ -103,7 +116,8 @@ export async function adoptSandbox(
   { id, version }: Pick<Row, "id" | "version">,
   found: { readonly status: "running" | "paused"; readonly execution_id: string },
 ): Promise<SandboxRow | undefined> {
-  const wasResumed = sql`${found.status} = 'running' and paused_at is not null`;
+  const hasGoneBack = sql`coalesce(rollback ->> 'execution_id' = ${found.execution_id}, false)`;
+  const wasResumed = sql`${found.status} = 'running' and (paused_at is not null or ${hasGoneBack})`;
   const { rows } = await sql<SandboxRow>`
     update sandboxes set
       status = ${found.status}, execution_id = ${found.execution_id}, version = version + 1,
@@ -111,6 +125,8 @@ export async function adoptSandbox(
       expires_at = case when ${wasResumed}
         then greatest(expires_at, now() + timeout_ms * interval '1 millisecond') else expires_at end,
       egress_applied = case when ${wasResumed} then 0 else egress_applied end,
+      snapshot_id = case when ${hasGoneBack} then rollback ->> 'snapshot_id' else snapshot_id end,
+      rollback = null,
       paused_at = case when ${found.status} = 'paused' then coalesce(paused_at, now()) end
     where id = ${id} and version = ${version}
       and (${isLost} or status in ('running', 'pausing', 'paused', 'resuming'))

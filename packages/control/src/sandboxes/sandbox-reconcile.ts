@@ -22,6 +22,8 @@ export type Action =
   | { readonly kind: "lose"; readonly row: SandboxFact; readonly reason: string }
   /** Its pause was requested; the host has to confirm it. */
   | { readonly kind: "pause"; readonly row: SandboxFact }
+  /** Its rollback is under way; the host has not begun with it, or has not ended it. */
+  | { readonly kind: "rollback"; readonly row: SandboxFact }
   /** Its host has it in another way than the row says, and counts: the host came back with it, or a replica died while it paused or resumed it. */
   | { readonly kind: "adopt"; readonly row: SandboxFact; readonly found: Found }
   /** A VM that no row wants. */
@@ -61,7 +63,7 @@ const actionOf: Readonly<
   running: livingAction,
   pausing: livingAction,
   paused: livingAction,
-  resuming: livingAction,
+  resuming: resumingAction,
   unreachable: unreachableAction,
   destroying: (row) => (row.waiting ? undefined : { kind: "finish", row }),
   failed: () => undefined,
@@ -82,6 +84,12 @@ function livingAction(row: SandboxFact, vm: Vm | undefined): Action | undefined 
   return found === undefined ? undefined : foundAction(row, found);
 }
 
+/** What its host has of the life before is given up, and what is not there is begun anew. */
+function resumingAction(row: SandboxFact, vm: Vm | undefined): Action | undefined {
+  if (vm?.cause === "not_adopted" || !isGivenUp(row, vm)) return livingAction(row, vm);
+  return row.waiting ? undefined : { kind: "rollback", row };
+}
+
 function foundAction(row: SandboxFact, found: Found): Action | undefined {
   if (row.status === "pausing" && found.status === "running")
     return row.waiting ? undefined : { kind: "pause", row };
@@ -93,6 +101,7 @@ function foundAction(row: SandboxFact, found: Found): Action | undefined {
 /** Its host answers. One that the host has as it should be is adopted by the other reading. */
 function unreachableAction(row: SandboxFact, vm: Vm | undefined): Action | undefined {
   if (vm?.cause === "not_adopted") return undefined;
+  if (isGivenUp(row, vm)) return row.lost && !row.waiting ? { kind: "rollback", row } : undefined;
   const ended = endOf(row, vm);
   return ended === undefined ? undefined : { kind: "fail", row, reason: `the microVM ended: ${ended}` };
 }
@@ -103,7 +112,7 @@ function endOf(row: SandboxFact, vm: Vm | undefined): string | undefined {
   return vm.status === "gone" ? (vm.reason ?? "its host does not know why") : undefined;
 }
 
-function foundIn(vm: Vm | undefined): Found | undefined {
+export function foundIn(vm: Vm | undefined): Found | undefined {
   if (vm?.status !== "running" && vm?.status !== "paused") return undefined;
   return { status: vm.status, execution_id: vm.execution_id };
 }
@@ -113,24 +122,36 @@ function foundIn(vm: Vm | undefined): Found | undefined {
  * nobody else's: the row is from a backup.
  */
 function isLifeOf(row: SandboxFact, vm: Vm): boolean {
-  if (vm.execution_id === row.execution_id) return true;
+  if (vm.execution_id === row.execution_id || vm.execution_id === row.rollback?.execution_id) return true;
   return (
     vm.execution_id > row.execution_id &&
     (row.was_paused || row.status === "resuming" || vm.status === "paused")
   );
 }
 
+/** A snapshot is to take its place. */
+function isGivenUp({ rollback }: SandboxFact, vm: Vm | undefined): boolean {
+  return rollback !== null && vm?.execution_id !== rollback.execution_id;
+}
+
 /** Statuses whose VM, if there still is one, is to be removed here; that of a `destroying` row goes with the row. */
 const ended: ReadonlySet<string> = new Set(["failed", "destroyed"]);
 
 function vmAction(hostId: string, vm: Vm, row: SandboxFact | undefined): Action | undefined {
-  if (row !== undefined && isUnreadableVm(vm))
-    return ended.has(row.status) ? { kind: "discard", vm } : undefined;
+  if (row !== undefined && isUnreadableVm(vm)) return discardAction(row, vm);
   // Without a row it may be all that is left of a sandbox, as after a restore of the database; what only runs is not meant to outlive that.
   if (row === undefined) return vm.status === "paused" ? undefined : { kind: "discard", vm };
   const isThis = vm.execution_id === row.execution_id || (row.host_id === hostId && isLifeOf(row, vm));
   if (!isThis) return { kind: "discard", vm };
-  const found = foundIn(vm);
-  if (row.lost && found !== undefined) return { kind: "adopt", row, found };
+  return returnAction(row, vm) ?? discardAction(row, vm);
+}
+
+/** Of one whose host was taken for dead. */
+function returnAction(row: SandboxFact, vm: Vm): Action | undefined {
+  const found = row.lost && !isGivenUp(row, vm) ? foundIn(vm) : undefined;
+  return found === undefined ? undefined : { kind: "adopt", row, found };
+}
+
+function discardAction(row: SandboxFact, vm: Vm): Action | undefined {
   return ended.has(row.status) ? { kind: "discard", vm } : undefined;
 }

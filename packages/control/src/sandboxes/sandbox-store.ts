@@ -15,7 +15,7 @@ import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { erasedEnv } from "../vms/env.ts";
-import type { PortOptions } from "../db/tables/sandbox-tables.ts";
+import type { PortOptions, Rollback } from "../db/tables/sandbox-tables.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -70,6 +70,7 @@ const columns = [
   "keeps_memory",
   "reboots",
   "port_options",
+  "rollback",
   "next_event",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
@@ -162,6 +163,7 @@ export async function transitionSandbox(
     snapshotId,
     next,
     withoutMemory = false,
+    rollback,
   }: {
     readonly reason?: string | null;
     readonly event?: NewAuditEvent | undefined;
@@ -175,6 +177,8 @@ export async function transitionSandbox(
     readonly next?: NextEvent;
     /** Of a pause: it keeps the disk alone. */
     readonly withoutMemory?: boolean;
+    /** Of a resume: it begins at a snapshot. */
+    readonly rollback?: Rollback | undefined;
   } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canSandboxTransition(seen.status, to))
@@ -187,6 +191,7 @@ export async function transitionSandbox(
       reason = case when status in ('unreachable', 'failed', 'destroying') then coalesce(reason, ${reason}) else ${reason} end,
       claimed_until = ${claimed.includes(to) ? claimedAnew : null},
       next_event = ${nextEvent(to, next)},
+      rollback = ${rollbackIn(to, rollback)},
       -- What was tried in vain in the old status says nothing about the new one.
       attempts = 0,
       retry_at = now()
@@ -208,6 +213,12 @@ export async function transitionSandbox(
 function nextEvent(to: SandboxStatus, next: NextEvent | undefined): RawBuilder<unknown> {
   if (next !== undefined) return sql`${JSON.stringify(next)}::jsonb`;
   return claimed.includes(to) ? sql`null` : sql`next_event`;
+}
+
+/** A host that falls silent may have given up what the sandbox was, so the row goes on to say what begins next. */
+function rollbackIn(to: SandboxStatus, rollback: Rollback | undefined): RawBuilder<unknown> {
+  if (rollback !== undefined) return sql`${JSON.stringify(rollback)}::jsonb`;
+  return to === "unreachable" ? sql`rollback` : sql`null`;
 }
 
 interface Life {

@@ -212,6 +212,16 @@ export async function holdSnapshotOn(transaction: Queries, id: string, hostId: s
   return rows.length > 0;
 }
 
+/** Whether a VM is on its way back to it, and has perhaps nothing else to go on with. */
+export async function isGoneBackTo(db: Queries, id: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from sandboxes where status in ('resuming', 'unreachable') and rollback ->> 'snapshot_id' = ${id}
+    union all
+    select 1 from machines where status = 'starting' and rollback_to = ${id}
+    limit 1`.execute(db);
+  return rows.length > 0;
+}
+
 /** Has the snapshot bear this name in the place of the one that has it now, which is found by its id from then on. */
 export async function takeSnapshotName(
   db: Database,

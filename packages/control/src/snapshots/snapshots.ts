@@ -13,6 +13,7 @@ import { readPage, type Page } from "../values/page.ts";
 import { quoted } from "../values/quoted.ts";
 import {
   findSnapshot,
+  isGoneBackTo,
   listSnapshots,
   snapshotsOfIds,
   transitionSnapshot,
@@ -177,13 +178,15 @@ export async function deleteSnapshot(context: Context, caller: Caller, asked: st
   });
 }
 
-/** With a host that has been removed it is gone for us. */
+/** With a host that has been removed it is gone for us. Throws while a rollback to it is under way: nothing else may be left of that VM. */
 export async function finishDeleting(
   context: Context,
   row: Pick<SnapshotRow, "id" | "version" | "status" | "host_id">,
   stop?: AbortSignal,
 ): Promise<void> {
   const address = await hostAddress(context.db, row.host_id);
+  if (address !== undefined && (await isGoneBackTo(context.db, row.id)))
+    throw new Error("a VM is being rolled back to the snapshot");
   if (address !== undefined) await context.hosts.client(address).snapshots.delete(row.id, stop);
   // Losing here means that another writer finished the same deletion.
   await transitionSnapshot(context.db, row, "deleted");

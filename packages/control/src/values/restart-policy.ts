@@ -29,6 +29,8 @@ export interface EndedMachine {
   readonly ran_well: boolean;
   /** One that never ran was never usable: its creator was told so. */
   readonly has_run: boolean;
+  /** It was being rolled back to this snapshot, which has not ended. */
+  readonly rollback_to?: string | null;
 }
 
 export type NextStep =
@@ -39,13 +41,21 @@ export type NextStep =
   | { readonly kind: "rest" };
 
 /** `succeeded`: its main process exited with 0. */
-export function applyRestartPolicy(machine: EndedMachine, succeeded: boolean, chance: number): NextStep {
+export function applyRestartPolicy(ended: EndedMachine, succeeded: boolean, chance: number): NextStep {
+  const machine = inRollback(ended) ? { ...ended, ...ofRollback } : ended;
   if (machine.desired !== "running" || !machine.has_run || !isRestarted(machine.restart_policy, succeeded))
     return { kind: "rest" };
   const retries = machine.ran_well ? 0 : machine.retries;
   const max = machine.restart_max_retries;
   if (max !== null && retries >= max) return { kind: "give_up", retries };
   return { kind: "restart", retries: retries + 1, delayMs: backoffMs(retries, chance) };
+}
+
+/** Its owner has asked for the rollback, and it is carried out also where it would not be started again by itself. */
+const ofRollback = { restart_policy: "on-failure", restart_max_retries: 5 } as const;
+
+function inRollback({ restart_policy, rollback_to = null }: EndedMachine): boolean {
+  return restart_policy === "no" && rollback_to !== null;
 }
 
 function isRestarted(policy: RestartPolicy, succeeded: boolean): boolean {

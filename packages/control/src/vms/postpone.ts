@@ -10,6 +10,9 @@ import { vmTable } from "../db/vm-table.ts";
 /** Longest pause between two attempts at a stuck VM, in seconds. */
 export const RETRY_MAX_S = 60;
 
+/** Attempts at what either ends well or is given up: about three minutes. A host that is away is none of them. */
+export const TRIES_MAX = 8;
+
 /** What failed is not due for its next attempt yet. */
 export const isPostponed = isAhead("retry_at", RETRY_MAX_S * 1_000);
 

@@ -24,6 +24,7 @@ import { FakeSnapshots } from "./fake-snapshots.ts";
 import { FakeMetrics } from "./fake-metrics.ts";
 import { FakePauses } from "./fake-pauses.ts";
 import { infoOf } from "./fake-info.ts";
+import { takePlace } from "./fake-lives.ts";
 import { FakeConsole } from "./fake-console.ts";
 import { FakePorts } from "./fake-ports.ts";
 import { readBody, readCommand, sendJson } from "./fake-http.ts";
@@ -273,10 +274,7 @@ export class FakeHost {
     await this.pauses.resume(id, spec);
     this.snapshots.starts(spec);
     this.templates.starts(spec);
-    const before = this.vms.get(id);
-    if (before?.status === "running" && before.execution_id !== spec.execution_id) {
-      throw new SkerryError("stale_execution", "another incarnation runs");
-    }
+    await takePlace(this, id, spec);
     if (spec.machine?.disk === "kept" && !this.disks.has(id)) throw new SkerryError("disk_gone", "no disk");
     if (spec.machine?.disk === "new") this.disks.set(id, spec.execution_id);
     const vm = {
@@ -290,6 +288,7 @@ export class FakeHost {
     };
     this.vms.set(id, { ...vm, spec });
     await this.pauses.resumed(id, spec);
+    await this.snapshots.started(spec);
     return vm;
   }
 

@@ -15,8 +15,14 @@ export class FakeSnapshots {
   before: () => Promise<void> = async () => undefined;
   /** Runs when it has, and before the caller is told. */
   after: () => Promise<void> = async () => undefined;
+  /** Runs when a VM has begun at one, and before the caller is told. */
+  afterStart: () => Promise<void> = async () => undefined;
   /** What the host answers instead of taking one. */
   failure: SkerryError | undefined;
+  /** False: as a host of the version before, which puts no VM in the place of another one. */
+  replaces = true;
+  /** Runs when what a VM was is given up for a snapshot, and before it begins there. */
+  betweenLives: () => Promise<void> = async () => undefined;
   /** Starts from snapshots that fail after so many that went well. */
   startsLeft = Infinity;
   readonly #vms: () => Known;
@@ -67,5 +73,9 @@ export class FakeSnapshots {
     if (!this.kept.has(from.snapshot_id)) throw new SkerryError("snapshot_not_found", "no such snapshot");
     if (this.startsLeft <= 0) throw new SkerryError("guest_failed", "it does not wake");
     this.startsLeft -= 1;
+  }
+
+  async started({ from }: VmSpec): Promise<void> {
+    if (from?.kind === "snapshot") await this.afterStart();
   }
 }

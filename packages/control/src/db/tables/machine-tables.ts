@@ -49,6 +49,8 @@ export interface MachineTables {
     public_ports: Generated<number[]>;
     /** The snapshot that it comes from, or that was taken of it last. */
     snapshot_id: string | null;
+    /** The snapshot that it begins at where its host does not have its own disk any more. Null unless a rollback is under way. */
+    rollback_to: string | null;
     /** The internal snapshot of the fork that made it. */
     forked_by: string | null;
     created_at: Generated<Date>;

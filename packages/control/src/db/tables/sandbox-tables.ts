@@ -16,6 +16,13 @@ export interface PortOptions {
   readonly e2b?: true;
 }
 
+/** A sandbox on its way to a snapshot. All attempts are one incarnation, so the host carries out one of them. */
+export interface Rollback {
+  readonly snapshot_id: string;
+  /** Of the life that begins there. */
+  readonly execution_id: string;
+}
+
 export interface SandboxTables {
   sandboxes: {
     id: string;
@@ -66,6 +73,8 @@ export interface SandboxTables {
     /** It was paused without its memory, so it boots from its disk. */
     reboots: Generated<boolean>;
     port_options: ColumnType<PortOptions, string | undefined, string>;
+    /** Present while it is resuming at a snapshot, and where its host fell silent meanwhile. */
+    rollback: ColumnType<Rollback | null, string | null | undefined, string | null>;
     /** What the end of the transition that is under way will be told as. */
     next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };
