@@ -38,7 +38,7 @@ const set = async (values: string): Promise<void> =>
   void (await sql`update sandboxes set ${sql.raw(values)} where id = ${id}`.execute(two.world.db));
 const life = () => host.vms.get(id)?.execution_id;
 
-/** Nobody works on it, and its next attempt is due. */
+/** No replica works on it, and its next attempt is due. */
 const DUE = "claimed_until = now() - interval '1 ms', retry_at = now() - interval '1 ms'";
 
 async function settle(): Promise<void> {
@@ -64,7 +64,7 @@ async function expectAtSnapshot(): Promise<void> {
 /** The lines of a rollback on its host. */
 const lines = ["before it begins", "between the two lives", "before it answers"] as const;
 
-/** Has `there` called at that line, once; what it returns never ends, the host gets no further. */
+/** Has the host call `there` at that line, once, and wait for it. */
 function at(line: (typeof lines)[number], there: () => Promise<void>): void {
   const once = async (): Promise<void> => {
     host.beforeStart = async () => undefined;

@@ -200,7 +200,7 @@ export const toldAsRollback = (snapshotId: string) =>
     } satisfies NextEvent),
   }) satisfies MachineChange;
 
-/** The snapshot that a start which nobody has seen the end of has begun at, where it was one at a snapshot. */
+/** Of a start whose replica has died: the snapshot that it began at, where it was a rollback. */
 export const rolledBack = {
   snapshot_id: sql<string | null>`
     case when next_event ->> 'kind' = 'rolled_back' then coalesce(rollback_to, snapshot_id) else snapshot_id end`,

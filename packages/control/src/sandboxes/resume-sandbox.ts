@@ -126,7 +126,8 @@ async function overtaken(
 ): Promise<SandboxRow | undefined> {
   const now = await findSandbox(context.db, org_id, id);
   context.wake("vm-cleanup");
-  if (now?.status === "paused" || now?.status === "resuming")
+  // On its way to a snapshot it needs this life no more.
+  if (now?.status === "paused" || (now?.status === "resuming" && now.rollback === null))
     return adoptSandbox(context.db, now, { status: "running", execution_id: life.execution_id });
   if (now === undefined || ["failed", "destroying", "destroyed"].includes(now.status)) {
     await release().catch((error: unknown) => {

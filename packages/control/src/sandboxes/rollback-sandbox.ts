@@ -1,5 +1,5 @@
 // A sandbox goes back to a snapshot: a new incarnation that begins where the snapshot was taken takes the place of its microVM, in the same row. The row
-// names both before anything is given up, so from then on the rollback is finished whoever dies: VM cleanup asks the host for the same incarnation again.
+// names both before anything is given up. Where a process dies after that, VM cleanup asks the host for the same incarnation again.
 
 import { newIdAfter } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
@@ -107,8 +107,12 @@ export async function continueRollback(
           rollback,
         })
       : await findSandboxVersion(context.db, { id, version });
-  if (row !== undefined) await finish(context, row, stop);
+  if (row !== undefined)
+    await finish(context, row, AbortSignal.any([stop, AbortSignal.timeout(PATIENCE_MS)]));
 }
+
+/** VM cleanup has more to do than to wait for one slow disk. The host goes on with it, and the next attempt joins the one that is under way. */
+const PATIENCE_MS = 20_000;
 
 /** Has the host carry out what the row says, as `resuming`, and says so in the row. Undefined where another writer was first. */
 async function finish(
@@ -126,7 +130,7 @@ async function finish(
     const from = { kind: "snapshot", snapshot_id: rollback.snapshot_id } as const;
     await replaceVm(client, row, { spec: { ...spec, from }, stop });
   } catch (error) {
-    await settle(context, client, { row, error, stop });
+    await settle(context, client, { row, error });
     throw error;
   }
   const running = await transitionSandbox(context.db, row, "running", {
@@ -163,13 +167,12 @@ async function requireThere(client: HostClient, { from }: VmSpec): Promise<void>
 interface Failed {
   readonly row: SandboxRow;
   readonly error: unknown;
-  readonly stop: AbortSignal | undefined;
 }
 
 /** Carries out what a failed attempt means. */
-async function settle(context: Context, client: HostClient, { row, error, stop }: Failed): Promise<void> {
+async function settle(context: Context, client: HostClient, { row, error }: Failed): Promise<void> {
   // Where the host does not say what it has, nothing is concluded.
-  const vms = await client.listVms(stop).catch(() => undefined);
+  const vms = await client.listVms().catch(() => undefined);
   const step =
     vms === undefined
       ? AGAIN
