@@ -1,4 +1,4 @@
-// A QEMU that ends while its VM is paused: whoever asked for the pause is told so, and the VM is listed as ended.
+// A QEMU that ends while its VM is paused: the caller of the pause is told so, and the VM is listed as ended.
 
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
