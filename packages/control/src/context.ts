@@ -4,6 +4,7 @@ import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Database } from "./db/database.ts";
+import type { AuditTrail } from "./audit/audit-trail.ts";
 import type { AccessWatch } from "./auth/access-watch.ts";
 import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
@@ -34,6 +35,8 @@ export interface Context {
   readonly authority: CertificateAuthority;
   /** Of what the database must not tell to those who read it. */
   readonly sealing: Sealing;
+  /** The way of events into the audit log. */
+  readonly trail: AuditTrail;
   /** Of signed URLs, and of what E2B's clients get. */
   readonly signing: SigningKeys;
   /** Undefined: none is set. */

@@ -4,17 +4,20 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { newId } from "@skerry/contract/ids";
-import { recordRefusals } from "../src/audit/audit-log.ts";
-import { Refusals } from "../src/audit/refusals.ts";
+import { recordFolded, succeeded } from "../src/audit/audit-log.ts";
+import { AuditTrail } from "../src/audit/audit-trail.ts";
+import { FoldedEvents } from "../src/audit/folded-events.ts";
 import type { NewAuditEvent } from "../src/audit/insert-audit-events.ts";
 import { openReplica } from "./support/replica.ts";
 import { World } from "./support/world.ts";
 
 let world: World;
-let refusals: Refusals;
+let refusals: FoldedEvents;
 beforeEach(async () => {
   world = await World.open();
-  refusals = new Refusals((events) => recordRefusals(world.context, events));
+  refusals = new FoldedEvents({ action: "organization.refusals", resource_kind: "organization" }, (events) =>
+    recordFolded(world.context, events),
+  );
 });
 afterEach(async () => {
   await refusals.close();
@@ -163,4 +166,48 @@ test("what is refused after the server has closed is stored at once", async () =
   await refusals.close();
   await refusals.add(refusal());
   expect(counts(await denied())).toEqual([1, 1]);
+});
+
+test("beyond a day's number the calls of an organization are folded, and none is missing from the sum", async () => {
+  const trail = new AuditTrail(world.context, 3);
+  const caller = { orgId: world.orgId, userId: "usr_a", tokenId: "tok_a" };
+  const calls = ["sandbox.create", "sandbox.destroy"] as const;
+  for (let index = 0; index < 40; index += 1)
+    for (const action of calls)
+      await trail.record(
+        {
+          ...{ action, resource: "sandbox", caller, resourceId: newId("sandbox") },
+          ...{ detail: null, address: "192.0.2.1", requestId: `req_${index}` },
+        },
+        succeeded,
+      );
+  expect(
+    trail.apart(
+      refusal({ action: "sandbox.create", resource_kind: "sandbox", outcome: "success", code: null }),
+    ),
+  ).toBeUndefined();
+  await trail.close();
+  const { rows } = await sql<{ action: string; count: number; resource_id: string | null }>`
+    select action, count, resource_id from audit_events where outcome = 'success' and resource_kind = 'sandbox'`.execute(
+    world.db,
+  );
+  // Three by themselves, the first of each kind beyond them, and the rest of each kind.
+  expect(rows).toHaveLength(7);
+  expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(81);
+  expect(rows.filter(({ count }) => count > 1).map(({ resource_id }) => resource_id)).toEqual([null, null]);
+});
+
+test("what one organization has spent is no other one's", async () => {
+  const trail = new AuditTrail(world.context, 1);
+  const event = refusal({
+    action: "sandbox.create",
+    resource_kind: "sandbox",
+    outcome: "success",
+    code: null,
+  });
+  expect(trail.apart(event)).toBe(event);
+  expect(trail.apart(event)).toBeUndefined();
+  const other = { ...event, org_id: newId("organization") };
+  expect(trail.apart(other)).toBe(other);
+  await trail.close();
 });

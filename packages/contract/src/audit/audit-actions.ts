@@ -81,6 +81,7 @@ export const auditActions = [
   "organization.list",
   "organization.private_cidrs",
   "organization.refusals",
+  "organization.calls",
   "organization.set_limits",
   "organization.status",
   "organization.update",

@@ -49,7 +49,7 @@ export const AuditEvent = named(
     count: Type.Integer({
       minimum: 1,
       description:
-        "How many equal calls the event stands for. More than one only where they were `denied`: of one token's refusals with the same action and code the first is an event at once, and those after it are one event at the end of each minute. That one has the request id of the last of them, and null for what they have not in common. Beyond 5 kinds of refusals of a token in a minute, and 20 of an organization, the rest of each token's are one event, `organization.refusals`.",
+        "How many equal calls the event stands for. More than one where they were `denied`, or where the organization has made more than 100,000 calls of the day at one server: of one token's calls with the same action and code the first is an event at once, and those after it are one event at the end of each minute. That one has the request id of the last of them, and null for what they have not in common. Beyond 5 kinds of a token in a minute, and 20 of an organization, the rest of each token's are one event, `organization.refusals` or `organization.calls`.",
     }),
     request_id: orNull("That of the answer and of the line in the request log."),
     organization_id: Type.String(),

@@ -5,17 +5,8 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { idKinds } from "@skerry/contract/ids";
-import {
-  eventOfCall,
-  recordCallAfterwards,
-  recordRefusals,
-  succeeded,
-  type Act,
-  type CallerAct,
-  type Ending,
-} from "../audit/audit-log.ts";
+import { eventOfCall, succeeded, type Act, type CallerAct, type Ending } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
-import { Refusals } from "../audit/refusals.ts";
 import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { operationOf } from "./operation.ts";
 import { knownCallerOf } from "./authenticate-hook.ts";
@@ -28,11 +19,7 @@ type Store = (act: CallerAct, ending: Ending) => Promise<void>;
 
 /** Call it before the routes are registered. */
 export function addAuditHook(app: FastifyInstance, context: Context): void {
-  const refusals = new Refusals((events) => recordRefusals(context, events));
-  const store: Store = (act, ending) =>
-    ending.outcome === "denied"
-      ? refusals.add(eventOfCall(act, ending))
-      : recordCallAfterwards(context, act, ending);
+  const store: Store = (act, ending) => context.trail.record(act, ending);
   app.addHook("preSerialization", async (request, _reply, answer) => {
     const id = idOf(answer);
     if (id !== null) answeredIds.set(request, id);
@@ -46,28 +33,32 @@ export function addAuditHook(app: FastifyInstance, context: Context): void {
   app.addHook("onResponse", async (request, reply) => {
     await record(request, endingOf(request, reply), store);
   });
-  app.addHook("onClose", () => refusals.close());
+  app.addHook("onClose", () => context.trail.close());
 }
 
 /** For an answer that does not go out through the framework, before it does. */
 export function recordBegun(context: Context, request: FastifyRequest): Promise<void> {
-  return record(request, succeeded, (act, ending) => recordCallAfterwards(context, act, ending));
+  return record(request, succeeded, (act, ending) => context.trail.record(act, ending));
 }
 
 /** For a creation that is going to be answered, before the framework comes to it. */
 export function recordAnswered(context: Context, request: FastifyRequest, answer: unknown): Promise<void> {
   const id = idOf(answer);
   if (id !== null) answeredIds.set(request, id);
-  return record(request, succeeded, (act, ending) => recordCallAfterwards(context, act, ending));
+  return record(request, succeeded, (act, ending) => context.trail.record(act, ending));
 }
 
 /** For a creation, which writes it together with what it creates. */
-export function eventOfCreation(request: FastifyRequest, created: unknown): NewAuditEvent | undefined {
+export function eventOfCreation(
+  { trail }: Pick<Context, "trail">,
+  request: FastifyRequest,
+  created: unknown,
+): NewAuditEvent | undefined {
   const act = actOf(request);
   if (act === undefined) return undefined;
   recorded.set(request, succeeded.outcome);
   const isOfPath = operationOf(request)?.audit?.isOfPath === true;
-  return eventOfCall(isOfPath ? act : { ...act, resourceId: idOf(created) }, succeeded);
+  return trail.apart(eventOfCall(isOfPath ? act : { ...act, resourceId: idOf(created) }, succeeded));
 }
 
 /** Once for each outcome: a creation that was recorded may still fail to commit. */

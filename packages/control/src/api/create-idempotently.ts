@@ -26,7 +26,7 @@ export async function createIdempotently<Answer>(
   const asked = {
     caller: callerOf(request),
     request: keyedRequest(request, reply),
-    event: (resource: Created) => eventOfCreation(request, resource),
+    event: (resource: Created) => eventOfCreation(context, request, resource),
     answered: (answer: Answer) => recordAnswered(context, request, answer),
   };
   const { answer, isReplayed } = await createOnce(context, asked, creation);

@@ -17,6 +17,7 @@ import { HostCapacity } from "../capacity/host-capacity.ts";
 import type { Context } from "../context.ts";
 import type { Database } from "../db/database.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
+import { AuditTrail } from "../audit/audit-trail.ts";
 import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { OpenStreams } from "../vms/open-streams.ts";
@@ -34,6 +35,7 @@ export function makeContext(
   log: Logger,
   given: Pick<Parts, "limits"> & Partial<Parts>,
 ): Context {
+  const metrics = new Metrics();
   const sealing = given.sealing ?? new Sealing(undefined);
   const authority = new CertificateAuthority(db, sealing);
   const tokenCache = new TokenCache(db);
@@ -60,7 +62,8 @@ export function makeContext(
       perVm: ARCHIVE_UPLOADS_MAX,
       perOrganization: ORGANIZATION_ARCHIVE_UPLOADS_MAX,
     }),
-    metrics: new Metrics(),
+    metrics,
+    trail: new AuditTrail({ db, log, metrics }),
     tokenCache,
     watch: new AccessWatch(tokenCache),
     registries: { mirrors: [], caFile: undefined },

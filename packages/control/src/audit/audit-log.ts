@@ -19,7 +19,7 @@ import { checkAction } from "./check-action.ts";
 import { checkText } from "../values/check-text.ts";
 import { readTime } from "../values/times.ts";
 import { readPage, type Page } from "../values/page.ts";
-import type { FoldedEvent } from "./refusals.ts";
+import type { FoldedEvent } from "./folded-events.ts";
 
 /** What a caller asked for. */
 export interface Act {
@@ -53,7 +53,11 @@ export interface CallerAct extends Omit<Act, "detail" | "isOfPath"> {
 /**
  * What has already happened: its caller is told so whether the event can be stored or not. Where it cannot, it goes to the log, whole.
  */
-export async function recordCallAfterwards(context: Context, act: CallerAct, ending: Ending): Promise<void> {
+export async function recordCallAfterwards(
+  context: Pick<Context, "db" | "log" | "metrics">,
+  act: CallerAct,
+  ending: Ending,
+): Promise<void> {
   const event = eventOfCall(act, ending);
   // The call has just waited for the database in vain; its answer should not wait once more.
   if (ending.code === "database_unavailable") return sendToLog(context, event, ending.code);
@@ -62,8 +66,11 @@ export async function recordCallAfterwards(context: Context, act: CallerAct, end
   );
 }
 
-/** The same for refusals, equal ones together. */
-export async function recordRefusals(context: Context, events: readonly FoldedEvent[]): Promise<void> {
+/** The same for equal ones together. */
+export async function recordFolded(
+  context: Pick<Context, "db" | "log" | "metrics">,
+  events: readonly FoldedEvent[],
+): Promise<void> {
   try {
     for (let start = 0; start < events.length; start += EVENTS_PER_STATEMENT) {
       await insertAuditEvents(context.db, events.slice(start, start + EVENTS_PER_STATEMENT));
@@ -76,7 +83,7 @@ export async function recordRefusals(context: Context, events: readonly FoldedEv
 /** PostgreSQL takes 65,535 values in a statement, and an event has 14. */
 const EVENTS_PER_STATEMENT = 1_000;
 
-function sendToLog(context: Context, event: NewAuditEvent, error: unknown): void {
+function sendToLog(context: Pick<Context, "log" | "metrics">, event: NewAuditEvent, error: unknown): void {
   context.metrics.auditLost.add(1);
   context.log.error({ err: error, audit_event: event }, "an audit event could not be stored");
 }

@@ -1,5 +1,5 @@
-// Refusals on their way into the audit log, which keeps everything for 30 days at least: without a bound a token that may do nothing fills
-// the disk with them. The first refusal of a kind (token, action, code) is stored before its answer goes out. Equal ones are counted in
+// Events on their way into the audit log, which keeps everything for 30 days at least, where there may be very many: without a bound a token that may do
+// nothing fills the disk with its refusals. The first event of a kind (token, action, code) is stored before its answer goes out. Equal ones are counted in
 // this process and stored as one event, with their count, at the end of each minute in which there were any, and when the server closes.
 // A process that is killed loses the counts of that minute, and never the first of a kind.
 
@@ -15,31 +15,33 @@ const MINUTE_MS = 60_000;
 /** Kinds of one organization, and of one of its tokens, that are told apart within a minute. */
 const KINDS_PER_ORGANIZATION_MAX = 20;
 const KINDS_PER_TOKEN_MAX = 5;
-/** What is refused beyond them is one event for each token, without the details that differ, so that no token hides the refusals of another
- *  one; and one event for all tokens beyond this number. A replica stores at most 61 events a minute of what an organization is refused. */
+/** What comes beyond them is one event for each token, without the details that differ, so that no token hides the events of another
+ *  one; and one event for all tokens beyond this number. A replica stores at most 61 events a minute of an organization. */
 const OTHERS_TOKENS_MAX = 20;
-/** What several kinds are called together. */
-const MANY_KINDS: { readonly action: AuditAction; readonly resource_kind: string } = {
-  action: "organization.refusals",
-  resource_kind: "organization",
-};
 
-/** What was refused to one organization since the last minute ended. Undefined: nothing that is not stored. */
-interface Refused {
+interface ManyKinds {
+  readonly action: AuditAction;
+  readonly resource_kind: string;
+}
+
+/** What one organization's calls have left since the last minute ended. Undefined: nothing that is not stored. */
+interface Counted {
   readonly kinds: Map<string, FoldedEvent | undefined>;
-  /** By token; with the empty key what all further tokens are refused. */
+  /** By token; with the empty key those of all further tokens. */
   readonly others: Map<string, FoldedEvent>;
 }
 
-export class Refusals {
+export class FoldedEvents {
+  readonly #manyKinds: ManyKinds;
   readonly #store: (events: readonly FoldedEvent[]) => Promise<void>;
-  readonly #organizations = new Map<string, Refused>();
+  readonly #organizations = new Map<string, Counted>();
   readonly #timer: NodeJS.Timeout;
   #storing: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** `store` never rejects. */
-  constructor(store: (events: readonly FoldedEvent[]) => Promise<void>) {
+  /** `manyKinds`: what several kinds are called together. `store` never rejects. */
+  constructor(manyKinds: ManyKinds, store: (events: readonly FoldedEvent[]) => Promise<void>) {
+    this.#manyKinds = manyKinds;
     this.#store = store;
     this.#timer = setInterval(() => void this.endMinute(), MINUTE_MS);
     this.#timer.unref();
@@ -49,22 +51,22 @@ export class Refusals {
   async add(event: NewAuditEvent): Promise<void> {
     const one = { ...event, count: 1 };
     if (this.#isClosed) return this.#store([one]);
-    const refused = this.#refusedTo(event.org_id);
+    const own = this.#countedOf(event.org_id);
     const ofToken = `${event.token_id} `;
     const kind = `${ofToken}${event.action} ${event.code}`;
-    if (refused.kinds.has(kind)) {
-      refused.kinds.set(kind, folded(refused.kinds.get(kind), one));
+    if (own.kinds.has(kind)) {
+      own.kinds.set(kind, folded(own.kinds.get(kind), one));
     } else if (
-      refused.kinds.size < KINDS_PER_ORGANIZATION_MAX &&
-      [...refused.kinds.keys()].filter((known) => known.startsWith(ofToken)).length < KINDS_PER_TOKEN_MAX
+      own.kinds.size < KINDS_PER_ORGANIZATION_MAX &&
+      [...own.kinds.keys()].filter((known) => known.startsWith(ofToken)).length < KINDS_PER_TOKEN_MAX
     ) {
-      refused.kinds.set(kind, undefined);
+      own.kinds.set(kind, undefined);
       await this.#store([one]);
     } else {
-      const isApart = refused.others.has(ofToken) || refused.others.size < OTHERS_TOKENS_MAX;
+      const isApart = own.others.has(ofToken) || own.others.size < OTHERS_TOKENS_MAX;
       const whose = isApart ? ofToken : "";
-      const other = { ...one, ...MANY_KINDS, resource_id: event.org_id };
-      refused.others.set(whose, folded(refused.others.get(whose), other));
+      const other = { ...one, ...this.#manyKinds, resource_id: event.org_id };
+      own.others.set(whose, folded(own.others.get(whose), other));
     }
   }
 
@@ -95,11 +97,11 @@ export class Refusals {
     return this.endMinute();
   }
 
-  #refusedTo(orgId: string): Refused {
-    let refused = this.#organizations.get(orgId);
-    if (refused === undefined)
-      this.#organizations.set(orgId, (refused = { kinds: new Map(), others: new Map() }));
-    return refused;
+  #countedOf(orgId: string): Counted {
+    let counted = this.#organizations.get(orgId);
+    if (counted === undefined)
+      this.#organizations.set(orgId, (counted = { kinds: new Map(), others: new Map() }));
+    return counted;
   }
 }
 
