@@ -27,7 +27,7 @@ const victims = ["control", "host", "qemu", "supervisor", "postgres"] as const;
 const victimsOfLives = ["control", "host", "host in order", "qemu"] as const;
 type Victim = (typeof victims)[number] | (typeof victimsOfLives)[number];
 const phases = ["create", "execute", "destroy", "reap", "stop", "restart"] as const;
-const phasesOfLives = ["pause", "resume", "snapshot", "fork", "rollback"] as const;
+const phasesOfLives = ["pause", "resume", "snapshot", "fork", "rollback", "rollback of a machine"] as const;
 type Phase = (typeof phases)[number] | (typeof phasesOfLives)[number];
 
 let platform: Platform;
@@ -54,7 +54,7 @@ const delaysMs: { readonly [P in Phase]: readonly number[] } = {
   ...{ create: often, execute: often, destroy: often },
   ...{ reap: [300], stop: [120], restart: [1_500] },
   ...{ pause: [20, 200, 500, 900], resume: [10, 100, 300], rollback: [10, 100, 250, 400] },
-  ...{ snapshot: [20, 200, 500], fork: [20, 300, 900] },
+  ...{ snapshot: [20, 200, 500], fork: [20, 300, 900], "rollback of a machine": [150, 400, 700] },
 };
 
 const table: readonly (readonly [Phase, Victim])[] = [
@@ -180,7 +180,21 @@ const targets: { readonly [P in Phase]: () => Promise<Target> } = {
     };
     return { operation: () => sandbox.rollback(id), end };
   },
+  "rollback of a machine": rolledBackMachine,
 };
+
+/** Its disk is given up in the middle. */
+async function rolledBackMachine(): Promise<Target> {
+  const { machines, snapshots } = platform.client;
+  const { id } = await machines.create({ template: "base", command: "exec sleep 100000" });
+  const { id: snapshot } = await machines.snapshot(id);
+  const end = async (): Promise<void> => {
+    await until("the machine runs again", async () => (await machines.get(id)).status === "running");
+    await machines.destroy(id);
+    await snapshots.delete(snapshot);
+  };
+  return { operation: () => machines.rollback(id, snapshot), end };
+}
 
 /** Its memory takes a while to write. */
 async function dirtyTarget(operation: (sandbox: Sandbox) => Promise<unknown>): Promise<Target> {

@@ -243,3 +243,13 @@ test("what is paused is kept where the database is from a backup of before: its 
   expect(host.vms.has(unknown)).toBe(true);
   expect(JSON.stringify(two.world.log)).toContain("it is left there");
 });
+
+test("a host that does not answer is asked again before the next turn of VM cleanup, unless it is in maintenance", async () => {
+  await host.stop();
+  const turn = await two.cleanUp();
+  expect([turn.failed, turn.nextMs]).toEqual([1, 2_000]);
+  await sql`update hosts set desired = 'drained', status = 'maintenance' where name = 'second'`.execute(
+    two.world.db,
+  );
+  expect((await two.cleanUp()).nextMs).toBe(Infinity);
+});
