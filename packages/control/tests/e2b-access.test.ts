@@ -1,9 +1,11 @@
 // Who may do what through the paths of E2B's clients: no more than through our own.
 
 import { join } from "node:path";
+import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { importsOf } from "../../../setup/import-floors.ts";
 import { e2bOperations, rpcOperations, sandboxCallOperations } from "../src/e2b/e2b-operations.ts";
+import { sweepAccesses } from "../src/e2b/sweep-accesses.ts";
 import { buildServer } from "../src/app/server.ts";
 import { createE2bSandbox, headersInto, type E2bSandbox, nativeId } from "./support/e2b.ts";
 import { done, Members } from "./support/members.ts";
@@ -127,6 +129,27 @@ test("an access token ends with its sandbox, and with the API key that it was ma
   await done(204, world.call("DELETE", `/v1/sandboxes/${nativeId(ended.sandboxID)}`));
   const answer = await send(health, headersInto(ended));
   expect([answer.status, answer.body["code"]]).toEqual([502, 502]);
+});
+
+test("who could sign URLs of files is forgotten with the sandbox and with the token, and no one else", async () => {
+  const minted = await done(201, members.mint(world.token));
+  const [ofToken, ofSandbox, living] = await Promise.all([
+    world.call<E2bSandbox>("POST", "/e2b/v2/sandboxes", {
+      token: minted.token,
+      body: { templateID: "base" },
+    }),
+    createE2bSandbox(world),
+    createE2bSandbox(world),
+  ]);
+  await done(204, world.call("DELETE", `/v1/auth/tokens/${minted.id}`));
+  await done(204, world.call("DELETE", `/v1/sandboxes/${nativeId(ofSandbox.sandboxID)}`));
+  await sweepAccesses(world.db, 1_000);
+  const { rows } = await sql<{ sandbox_id: string }>`select sandbox_id from e2b_accesses`.execute(world.db);
+  const left = rows.map(({ sandbox_id }) => sandbox_id);
+  expect(left).toContain(nativeId(living.sandboxID));
+  expect(left).not.toContain(nativeId(ofToken.body.sandboxID));
+  expect(left).not.toContain(nativeId(ofSandbox.sandboxID));
+  expect((await send(health, headersInto(living))).status).toBe(204);
 });
 
 test("a token does through an access token what its scopes are for", async () => {

@@ -3,11 +3,14 @@
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
 
-/** Forgets who could sign URLs of files of sandboxes that have ended. How many; at most `limit`. */
+/** Forgets who could sign URLs of files: of sandboxes that have ended, and by tokens that have. How many; at most `limit`. */
 export async function sweepAccesses(db: Queries, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from e2b_accesses where (sandbox_id, secret_sha256) in (
-      select a.sandbox_id, a.secret_sha256 from e2b_accesses a join sandboxes s on s.id = a.sandbox_id
-      where s.status in ('destroyed', 'failed') limit ${limit})`.execute(db);
+      select a.sandbox_id, a.secret_sha256 from e2b_accesses a
+      join sandboxes s on s.id = a.sandbox_id
+      left join api_tokens t on t.secret_sha256 = decode(a.secret_sha256, 'hex')
+      where s.status in ('destroyed', 'failed') or t.id is null or t.revoked_at is not null or t.expires_at < now()
+      limit ${limit})`.execute(db);
   return Number(numAffectedRows ?? 0);
 }
