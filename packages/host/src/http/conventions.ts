@@ -33,7 +33,11 @@ export function asSkerryError(error: Error & { statusCode?: number }): SkerryErr
     return new SkerryError("guest_failed", `The microVM is gone: ${error.message}.`, { cause: error });
   }
   if (error instanceof QemuStartError) {
-    return new SkerryError("internal", "QEMU did not start.", { cause: error });
+    // A QEMU that is killed while it starts, as by a machine without memory, is no fault of this program.
+    return new SkerryError("guest_failed", "The microVM did not start.", {
+      remediation: "Try again; the host's log has the words of its QEMU.",
+      cause: error,
+    });
   }
   if (error instanceof NameProxyLost) {
     return new SkerryError("internal", "The host has no name proxy.", { cause: error });
