@@ -5,6 +5,7 @@ import { limitDefaults, ORGANIZATION_RATE_FACTOR } from "@skerry/contract/limits
 import { TAGS_MAX } from "@skerry/contract/templates/template-name";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
+import { EVENTS_PER_DAY } from "../../src/audit/audit-trail.ts";
 import { LOG_MAX_BYTES, LOGS_MAX_BYTES } from "../../src/builds/build-log-store.ts";
 import { endedBuilds } from "../../src/builds/build-store.ts";
 import { ENTRIES_MAX } from "../../src/builds/cache-store.ts";
@@ -130,7 +131,7 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
   e2b_accesses: {
     rows: (limits.quota_sandboxes + FAILED_MAX) * (limits.quota_tokens + endedTokens.rowsMax),
     rowBytes: 250,
-    because: "One for a sandbox and a token that was used for it, for as long as the sandbox lives.",
+    because: "One for a sandbox and a token that was used for it, for as long as both live.",
   },
   users: {
     rows: MEMBERS_MAX + endedTokens.rowsMax + CHANGES,
@@ -170,13 +171,13 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
   room_entries: { rows: 1_000, rowBytes: 100, because: "They are folded where they are more than 64." },
   usage_samples: { rows: 2_880 + 30 * 144, rowBytes: 150, because: "One for a minute, and later for ten." },
   audit_events: {
-    // Changes of 30 days at the rate of the organization, without a pause.
-    rows: OLD_EVENTS_MAX + 30 * 144 * CHANGES,
+    // Of each day; calls of one kind beyond them are folded by the minute.
+    rows: OLD_EVENTS_MAX + 30 * (EVENTS_PER_DAY + 61 * 1_440),
     rowBytes: 400,
-    because: "Refusals are folded; of what is older than 30 days the newest are kept.",
+    because:
+      "Refusals and what is beyond a day's number are folded; of what is older than 30 days the newest are kept.",
     isLarge:
-      "It must not forget what happened in the last 30 days: a caller that could fill it could hide in it. " +
-      "An organization that uses its rate without a pause leaves 6 GB a day with the indexes; the operator sees that, and lowers its rate_write.",
+      "It must not forget what happened in the last 30 days: a caller that could fill it could hide in it.",
   },
 };
 
