@@ -1,80 +1,59 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { drawn, isFullRun } from "./tests/support/sampling.ts";
+import { keptTimes, lengthOf } from "./setup/test-times.ts";
+import { TimesReporter } from "./setup/times-reporter.ts";
+import { drawn, isFullRun, noteSampled } from "./tests/support/sampling.ts";
 import { testFiles, testKernel } from "./tests/kvm/test-kernel.ts";
 
 const MINUTE_MS = 60_000;
 
-/** The files that take longest, longest first: the run would wait for one of them alone if it began last. */
-const LONGEST = [
-  ...[
-    "kill",
-    "egress-attacks",
-    "egress",
-    "persistent",
-    "try-kvm",
-    "move",
-    "host-restart",
-    "hosts",
-    "extra-ca",
-    "backup",
-    "shell",
-    "local",
-    "doctor",
-    "package",
-    "machine-host",
-    "templates",
-    "hostile-commands",
-    "machines",
-    "warm-pool",
-    "hostile-guest",
-    "executions",
-    "saved-host",
-  ].map((name) => `tests/${name}.test.ts`),
-  ...["access-watch", "idempotency", "database-away", "revocation", "simulation", "moves", "settling"].map(
-    (name) => `packages/control/tests/${name}.test.ts`,
-  ),
-  ...["spawn-helper", "egress-packets", "adopter"].map((name) => `packages/host/tests/${name}.test.ts`),
-].map((file) => join(import.meta.dirname, file));
-
-/** What takes too long for every run: the whole matrices alone have these files. Not skipped in the others, whose every test has to run. */
+/** Files that a usual run leaves out: their whole matrices take too long. They are not skipped, because a skipped test fails the run. */
 const FULL_ONLY = ["code-interpreter", "e2b-compatibility", "image-kill"];
 
-/** One or two scenarios of minutes each. A usual run has every third of these files, beginning where its seed says. */
+/** Files of one or two scenarios of minutes each. A usual run has every sixth of them, beginning where its seed says. */
 const LONG_SCENARIOS = [
   ...["hostile-builds", "planned-builds", "build-cache"],
   ...["registries", "detected-apps", "git-builds"],
   ...["object-store", "template-copies", "saved-move"],
   ...["try-kvm", "backup", "extra-ca"],
 ];
+const ONE_IN = 6;
 
-const named = [...FULL_ONLY, ...LONG_SCENARIOS].map((name) =>
-  join(import.meta.dirname, `tests/${name}.test.ts`),
-);
-for (const file of [...LONGEST, ...named])
-  if (!existsSync(file)) throw new Error(`vitest.config.ts names ${file}, which is not there`);
+for (const name of [...FULL_ONLY, ...LONG_SCENARIOS])
+  if (!existsSync(join(import.meta.dirname, `tests/${name}.test.ts`)))
+    throw new Error(`vitest.config.ts names tests/${name}.test.ts, which is not there`);
 
-/** A file that is named runs in any case. */
+/** Files that this run leaves out. A file that the command line names runs in any case. */
 function leftOut(): string[] {
   if (isFullRun) return [];
-  const first = drawn("long scenarios", 3);
-  const others = LONG_SCENARIOS.filter((_, at) => at % 3 !== first);
+  const first = drawn("long scenarios", ONE_IN);
+  const others = LONG_SCENARIOS.filter((_, at) => at % ONE_IN !== first);
   const asked = process.argv.slice(2).filter((word) => !word.startsWith("-"));
-  return [...FULL_ONLY, ...others]
+  const out = [...FULL_ONLY, ...others]
     .map((name) => `tests/${name}.test.ts`)
     .filter((file) => !asked.some((word) => file.includes(word)));
+  const all = FULL_ONLY.length + LONG_SCENARIOS.length;
+  noteSampled({ title: "files of long scenarios", taken: all - out.length, all });
+  return out;
 }
 
+/** In ms; undefined for a file that is new since the last run that left its times. */
+const lastTimes = new Map(keptTimes()?.files.map((one) => [one.file, lengthOf(one)]));
+
+/** Begins with the files that took longest the last time: the run would wait for one of them alone if it began last. A file without a time comes first. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId }: TestSpecification) =>
-      LONGEST.includes(moduleId) ? LONGEST.indexOf(moduleId) : LONGEST.length;
-    return sorted.toSorted((a, b) => rank(a) - rank(b));
+    const lastTime = ({ moduleId }: TestSpecification) =>
+      lastTimes.get(relative(import.meta.dirname, moduleId)) ?? Infinity;
+    return sorted.toSorted((a, b) => lastTime(b) - lastTime(a) || 0);
   }
 }
+
+/** For `setup/test.ts`, which says where. */
+const reportFile = process.env["SKERRY_TEST_REPORT"];
 
 /** None where there is nothing to run them with: a project without tests fails a run. */
 function kvmProjects(): TestProjectConfiguration[] {
@@ -102,6 +81,11 @@ function kvmProjects(): TestProjectConfiguration[] {
 
 export default defineConfig({
   test: {
+    reporters: [
+      "default",
+      new TimesReporter(),
+      ...(reportFile === undefined ? [] : [["json", { outputFile: reportFile }] as ["json", object]]),
+    ],
     sequence: { sequencer: LongestFirst },
     // A deadline against hanging, not a measure: these run on slow and busy machines.
     testTimeout: 2 * MINUTE_MS,

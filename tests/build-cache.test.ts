@@ -8,6 +8,7 @@ import type { Build } from "@skerry/contract/builds/build";
 import { contextDigests } from "../packages/sdk/src/folder/context-digests.ts";
 import { packTree } from "../packages/sdk/src/folder/tar-writer.ts";
 import { eagerServices, startPlatform } from "./support/platform.ts";
+import { fullTest } from "./support/full-test.ts";
 
 const platform = await startPlatform({
   assets: inject("assets"),
@@ -20,7 +21,6 @@ afterAll(async () => {
 });
 
 const TIMEOUT_MS = 600_000;
-const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 const steps = [
   { workdir: "/app" },
   { copy: { from: "needs.txt", to: "/app/needs.txt" } },
@@ -117,8 +117,7 @@ test(
 );
 
 // Buildah runs for minutes where the CPU is emulated.
-const whole = isFull ? test : undefined;
-whole?.(
+fullTest(
   "a Dockerfile's commands before the files that have changed are skipped, and the image is the same",
   async () => {
     const text = [

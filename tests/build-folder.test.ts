@@ -9,12 +9,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apps, type App } from "../packages/contract/tests/support/apps.ts";
 import { createSandbox, destroySandbox, outputOf } from "./support/api.ts";
 import { sharedPlatform } from "./support/shared.ts";
+import { isFullRun } from "./support/sampling.ts";
 
 const MINUTE_MS = 60_000;
 const run = promisify(execFile);
 const platform = await sharedPlatform();
 const program = join(import.meta.dirname, "../dist/skerry.js");
-const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 
 let folder: string;
 beforeAll(async () => {
@@ -56,7 +56,7 @@ async function build(...args: readonly string[]): Promise<Ended> {
 }
 
 const built = Object.entries<App>(apps).filter(
-  ([, { files, answers }]) => answers !== undefined && (isFull || "index.html" in files),
+  ([, { files, answers }]) => answers !== undefined && (isFullRun || "index.html" in files),
 );
 
 test.each(built)(

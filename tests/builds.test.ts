@@ -17,6 +17,7 @@ import {
   until,
   untilReplaced,
 } from "./support/platform.ts";
+import { fullTest } from "./support/full-test.ts";
 
 const platform = await startPlatform({
   assets: inject("assets"),
@@ -26,7 +27,6 @@ afterAll(() => platform.stop());
 
 const TIMEOUT_MS = 600_000;
 /** Every victim in every state is tried on fake hosts in control's `build-crashes.test.ts`; with real microVMs in full runs alone. */
-const whole = process.env["SKERRY_TEST_FULL"] === "1" ? test : undefined;
 const alone = { size: "shared-cpu-1x", egress: { mode: "deny_all" } } as const;
 
 /** A context with one file, as a tar archive. */
@@ -118,7 +118,7 @@ const deaths = (["control", "host", "microVM"] as const).flatMap((victim) =>
   states.map((state) => ({ victim, state })),
 );
 
-whole?.each(deaths)(
+fullTest.each(deaths)(
   "$victim is killed while a build is $state: it ends as it should and leaves nothing, and the next one works",
   async ({ victim, state }) => {
     const { client } = platform;

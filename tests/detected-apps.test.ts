@@ -10,11 +10,11 @@ import { apps, type App } from "../packages/contract/tests/support/apps.ts";
 import { answeringApps, type AnsweringApp } from "./support/answering-apps.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms, type Started } from "./support/lone-vms.ts";
+import { isFullRun } from "./support/sampling.ts";
 
 const MINUTE_MS = 60_000;
-const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 /** The images of the others take minutes to build, once on a machine. */
-const templates = isFull ? ["base", "node", "python"] : ["base"];
+const templates = isFullRun ? ["base", "node", "python"] : ["base"];
 
 let host: LoneHost;
 let vms: LoneVms;

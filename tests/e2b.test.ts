@@ -11,9 +11,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { e2bOptions } from "./support/e2b-options.ts";
 import { until } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";
-
-const isFull = process.env["SKERRY_TEST_FULL"] === "1";
-const inFull = isFull ? test : (): void => undefined;
+import { fullTest } from "./support/full-test.ts";
+import { isFullRun } from "./support/sampling.ts";
 
 const platform = await sharedPlatform();
 
@@ -25,7 +24,7 @@ const clients = [
 ] as const;
 
 /** More than a native upload may have. */
-const LARGE_BYTES = isFull ? 150_000_000 : 101_000_000;
+const LARGE_BYTES = isFullRun ? 150_000_000 : 101_000_000;
 
 describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, TimeoutError }) => {
   let sandbox: oldest.Sandbox;
@@ -159,7 +158,7 @@ describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, 
   });
 });
 
-inFull("uploads are watched as created and written, and one that replaces a file as written", async () => {
+fullTest("uploads are watched as created and written, and one that replaces a file as written", async () => {
   const sandbox = await newest.Sandbox.create("base", { ...options, timeoutMs: 600_000 });
   const { files } = sandbox;
   try {
@@ -183,7 +182,7 @@ inFull("uploads are watched as created and written, and one that replaces a file
   }
 });
 
-inFull("a command whose sandbox is killed ends with an error that says so", async () => {
+fullTest("a command whose sandbox is killed ends with an error that says so", async () => {
   const sandbox = await newest.Sandbox.create("base", { ...options, timeoutMs: 600_000 });
   await sandbox.commands.run("mkdir -m 700 /tmp/closed", { user: "root" });
   await expect(sandbox.commands.run("pwd", { cwd: "/tmp/closed" })).rejects.toThrow("does not permit");

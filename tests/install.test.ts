@@ -18,6 +18,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { unpackedPackage, type Unpacked } from "./support/package.ts";
 import { SystemdMachine } from "./support/systemd-machine.ts";
+import { fullTest } from "./support/full-test.ts";
 
 const execute = promisify(execFile);
 const UNITS = [
@@ -126,9 +127,8 @@ async function brokenVersion(tree: string): Promise<string> {
 }
 
 /** The machine's own systemd, microVMs in it, and reboots: some minutes. */
-const whole = process.env["SKERRY_TEST_FULL"] === "1" ? test : undefined;
 
-whole?.(
+fullTest(
   "under systemd it survives restarts, upgrades and reboots, goes back, and leaves nothing",
   { timeout: 30 * 60_000 },
   async () => {

@@ -9,8 +9,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { readConfig } from "../packages/host/src/config.ts";
 import { newInstallation, openPlatform, serverPid, skerry, untilReplaced } from "./support/platform.ts";
 import { run } from "./support/run.ts";
-
-const inFull = process.env["SKERRY_TEST_FULL"] === "1" ? test : (): void => undefined;
+import { fullTest } from "./support/full-test.ts";
 
 /** An installation of one test, which is stopped and removed at its end. */
 async function installation(env: Readonly<Record<string, string>> = {}) {
@@ -116,7 +115,7 @@ test("settings that control refuses end skerry up before anything is started", a
 });
 
 // It takes a minute until servers count as not ready.
-inFull(
+fullTest(
   "an up that did not get ready is mended by one with other settings",
   async () => {
     await using here = await installation();

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { call, eagerServices, freePort, startPlatform, until, type Platform } from "./support/platform.ts";
 import { S3Server } from "./support/s3-server.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
+import { fullTest } from "./support/full-test.ts";
 
 const TIMEOUT_MS = 600_000;
 /** What fakes show as well is tried on real hosts in full runs alone. */
-const whole = process.env["SKERRY_TEST_FULL"] === "1" ? test : undefined;
 
 let server: S3Server;
 let platform: Platform;
@@ -99,7 +99,7 @@ test(
   TIMEOUT_MS,
 );
 
-whole?.(
+fullTest(
   "what the store has damaged comes from a host and is stored anew, and while it is away builds and sandboxes go on",
   async () => {
     const { client } = platform;

@@ -12,9 +12,10 @@ import { newId } from "@skerry/contract/ids";
 import { apps, type App } from "../packages/contract/tests/support/apps.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms } from "./support/lone-vms.ts";
+import { fullTest } from "./support/full-test.ts";
+import { isFullRun } from "./support/sampling.ts";
 
 const MINUTE_MS = 60_000;
-const isFull = process.env["SKERRY_TEST_FULL"] === "1";
 
 // Against hanging: a Dockerfile is built within minutes where the CPU is emulated, and later beside other builds.
 vi.setConfig({ testTimeout: 25 * MINUTE_MS });
@@ -43,7 +44,7 @@ afterAll(() => host.close());
 
 /** On `base` alone, unless all are tried: the images of the others take minutes to build, once on a machine. */
 const built = Object.entries<App>(apps).filter(
-  ([, { files, answers }]) => answers !== undefined && (isFull || "index.html" in files),
+  ([, { files, answers }]) => answers !== undefined && (isFullRun || "index.html" in files),
 );
 
 test.each(built)(
@@ -140,8 +141,7 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   await vms.destroy(sandbox);
 });
 
-const whole = isFull ? test : undefined;
-whole?.("FROM a template's name in a Dockerfile is that template", async () => {
+fullTest("FROM a template's name in a Dockerfile is that template", async () => {
   const plan = planBuild(
     { from: "base", dockerfile: {} },
     { env: { A: "of base" }, user: null, workdir: null },

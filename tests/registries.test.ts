@@ -14,6 +14,8 @@ import { archive, dockerArchive, ociArchive } from "./support/image-archive.ts";
 import { busyboxImage } from "./support/test-image.ts";
 import { eagerServices, startPlatform, type Platform } from "./support/platform.ts";
 import { World } from "./support/world.ts";
+import { fullTest } from "./support/full-test.ts";
+import { isFullRun } from "./support/sampling.ts";
 
 const TIMEOUT_MS = 900_000;
 const REGISTRY = "203.0.113.20:5000";
@@ -21,8 +23,6 @@ const HOSTILE = "203.0.113.20:5001";
 const PASSWORD = "a-password-that-is-nowhere-else";
 /** Of `builder` and this password, by bcrypt, which is all that docker-registry takes. */
 const HTPASSWD = "builder:$2b$04$UteqvNWfofmFujKlG5viSeoErKUokIY5MZ0xVfpe12euSY1SsuMym";
-const isFull = process.env["SKERRY_TEST_FULL"] === "1";
-const inFull = isFull ? test : (): void => undefined;
 const alone = { size: "shared-cpu-1x" } as const;
 
 const undo = new AsyncDisposableStack();
@@ -130,7 +130,7 @@ test(
   TIMEOUT_MS,
 );
 
-inFull(
+fullTest(
   "an image is pulled from the mirror of its registry, by its short name and in a Dockerfile, also where an option stands before --from",
   async () => {
     await platform.client.registries.set(REGISTRY, { username: "builder", password: PASSWORD });
@@ -148,7 +148,7 @@ inFull(
   TIMEOUT_MS,
 );
 
-inFull(
+fullTest(
   "a Dockerfile stands on an image of a registry that asks for a token, its commands find no credentials, and it is pulled once",
   async () => {
     await platform.client.registries.set(HOSTILE, { username: "builder", password: PASSWORD });
@@ -181,7 +181,7 @@ RUN echo "$GREETING, $PRICE" >>/again
   TIMEOUT_MS,
 );
 
-inFull(
+fullTest(
   "an archive of an image becomes a template, and a second time its content is known",
   async () => {
     const image = busyboxImage("archived\n");
@@ -204,7 +204,7 @@ inFull(
   TIMEOUT_MS,
 );
 
-inFull(
+fullTest(
   "a template is pushed to a registry, and the image is the template: files, owners, attributes, environment and folder",
   async () => {
     const { client } = platform;
@@ -271,18 +271,17 @@ const archives = [
   ["half a manifest", () => archive({ "manifest.json": "[" }), "image_invalid", "is not whole"],
 ] as const;
 
-if (isFull)
-  test.each(archives)(
-    "an archive of %s fails the build, and says why",
-    async (_, content, code, message) => {
-      const [failed, log] = await build({ name: "hostile", archive: true }, content());
-      expect(failed, log).toMatchObject({ status: "failed", error: { code } });
-      expect(failed.error?.message).toContain(message);
-    },
-    TIMEOUT_MS,
-  );
+fullTest.each(archives)(
+  "an archive of %s fails the build, and says why",
+  async (_, content, code, message) => {
+    const [failed, log] = await build({ name: "hostile", archive: true }, content());
+    expect(failed, log).toMatchObject({ status: "failed", error: { code } });
+    expect(failed.error?.message).toContain(message);
+  },
+  TIMEOUT_MS,
+);
 
-inFull(
+fullTest(
   "what docker save writes is built, and what is no archive, or half of one, can be sent again",
   async () => {
     const { client } = platform;
@@ -315,7 +314,7 @@ const moreAttacks = [
   ["sends without an end", "floods", "build_timed_out"],
 ] as const;
 
-test.each([...attacks, ...(isFull ? moreAttacks : [])])(
+test.each([...attacks, ...(isFullRun ? moreAttacks : [])])(
   "a registry that %s fails the build",
   async (_, repository, code) => {
     await platform.client.registries.set(HOSTILE, { username: "builder", password: PASSWORD });
