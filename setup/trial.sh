@@ -22,6 +22,7 @@ tests() {
   shift 2
   . setup/prepare.sh
   prepare_for_tests
+  export SKERRY_TEST_CACHE=$PWD/.cache
   node_modules/.bin/vitest run --project "$project" --reporter=default --reporter=json "--outputFile.json=$PWD/$report" "$@"
 }
 

@@ -12,7 +12,16 @@
 // files that failed at the last one, with what was tried then.
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import {
@@ -85,7 +94,7 @@ function tryIn(root: string | undefined): number {
   const printed = /^\{.*\}$/m.exec(stdout)?.[0];
   if (printed === undefined) throw new Error("not even Node came up there; see above");
   const facts = JSON.parse(printed) as SystemFacts;
-  const accelerator = trial === "kvm" ? "kvm" : acceleratorIn(join(seenFrom(root), ".cache/assets"));
+  const accelerator = trial === "kvm" ? "kvm" : acceleratorIn(join(seenFrom(root), ".cache"));
   const tried: SystemTrial = {
     ...{ system: facts.system, qemu: facts.qemu, accelerator, trial, only, passed },
     ...{ result: `${result}; ${minutes} minutes`, commit, date: new Date().toISOString().slice(0, 10) },
@@ -174,9 +183,10 @@ function settings(): string[] {
 }
 
 /** What the host has decided. Without /dev/kvm it has nothing to decide. */
-function acceleratorIn(assets: string): SystemTrial["accelerator"] {
-  const file = join(assets, "accelerator.json");
-  if (!existsSync(file)) return "tcg";
+function acceleratorIn(cache: string): SystemTrial["accelerator"] {
+  const files = readdirSync(cache).map((folder) => join(cache, folder, "accelerator.json"));
+  const file = files.find((one) => existsSync(one));
+  if (file === undefined) return "tcg";
   const { verdict } = JSON.parse(readFileSync(file, "utf8")) as {
     verdict: { accelerator: SystemTrial["accelerator"] };
   };

@@ -1,11 +1,11 @@
 // Before the tests under KVM: a folder for their frozen templates, apart from that of the end-to-end tests, because the verdict about KVM is kept in
 // it and is another one for another kernel. The images are the same files.
 
-import { link, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { assetsFolder } from "../support/global-setup.ts";
 import { leftovers } from "../support/leftovers.ts";
+import { assetsFolder, linkImages } from "../support/test-cache.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -36,10 +36,5 @@ async function ownRegister(): Promise<string | undefined> {
 
 /** Images that the end-to-end tests have built by now. Without them the first host builds its own. */
 export async function shareImages(kvmAssets: string): Promise<void> {
-  const from = join(import.meta.dirname, "../../.cache/assets/images");
-  const to = join(kvmAssets, "images");
-  await mkdir(to, { recursive: true });
-  for (const name of await readdir(from).catch(() => [] as string[])) {
-    if (name.endsWith(".ext4")) await link(join(from, name), join(to, name)).catch(() => undefined);
-  }
+  await linkImages((await assetsFolder("assets")).folder, kvmAssets);
 }

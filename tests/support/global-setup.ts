@@ -1,12 +1,13 @@
-// Before the end-to-end tests: a folder for what all test hosts share (kernel, images, frozen templates), which is kept in the
-// checkout's cache for the next run, and one platform that most tests use. Afterwards: everything stopped, nothing left.
+// Before the end-to-end tests: a folder for what all test hosts share (kernel, images, frozen templates), which is kept for the next run, and one
+// platform that most tests use. Afterwards: everything stopped, nothing left.
 //
-// On a fresh checkout the platform builds images for some minutes, in which the other groups of tests run. `await-platform.ts` waits for it.
+// On a machine that has none the platform builds images for some minutes, in which the other groups of tests run. `await-platform.ts` waits for it.
 
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { leftovers } from "./leftovers.ts";
+import { assetsFolder } from "./test-cache.ts";
 import { eagerServices, newInstallation, startInstallation } from "./platform.ts";
 
 declare module "vitest" {
@@ -46,15 +47,4 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await rm(folder, { recursive: true });
     if (left.length > 0) throw new Error(`the tests left behind: ${left.join(", ")}`);
   };
-}
-
-/** QEMU's users must be able to reach it; a checkout in a closed folder such as /root gets one that lasts for this run. */
-export async function assetsFolder(name: string): Promise<{ folder: string; kept: boolean }> {
-  const folder = join(import.meta.dirname, "../../.cache", name);
-  await mkdir(folder, { recursive: true });
-  for (let above = folder; above !== "/"; above = dirname(above)) {
-    const { mode } = await stat(above);
-    if ((mode & 0o001) === 0) return { folder: await mkdtemp("/tmp/skerry-assets-"), kept: false };
-  }
-  return { folder, kept: true };
 }

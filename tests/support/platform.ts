@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { limitNames } from "@skerry/contract/limits/quotas";
 import { Skerry } from "../../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./leftovers.ts";
+import { copyDatabase } from "./prepared-database.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -41,7 +42,9 @@ const unlimited: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /** Folder and settings for a Skerry that nobody has started yet. Whoever makes it runs `down` in the end and removes the folder. */
-export async function newInstallation(options: PlatformOptions): Promise<Pick<Platform, "state" | "env">> {
+export async function newInstallation(
+  options: PlatformOptions,
+): Promise<{ readonly state: string; readonly env: Readonly<Record<string, string>> }> {
   const state = await mkdtemp("/tmp/skerry-test-");
   await chmod(state, 0o711);
   const register = process.env["SKERRY_TEST_REGISTER"];
@@ -57,9 +60,11 @@ export async function newInstallation(options: PlatformOptions): Promise<Pick<Pl
   return { state, env };
 }
 
-/** Starts a platform in a folder of its own under /tmp. Whoever starts it stops it. */
+/** Starts a platform in a folder of its own under /tmp, on a copy of a database that is prepared. The caller stops it. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  return startInstallation(await newInstallation(options));
+  const installation = await newInstallation(options);
+  if (installation.env["SKERRY_DATABASE_URL"] === undefined) await copyDatabase(installation.state);
+  return startInstallation(installation);
 }
 
 /** A start that fails leaves nothing behind. */
