@@ -1,0 +1,157 @@
+// Which tests try what a change touches, beyond the import graph that `vitest --changed` follows: end-to-end tests run the built program, and so do most
+// tests of the command line, of the guest and of Python's client.
+
+/** End-to-end tests, by what they are about: names of files in `tests/`. */
+const about = {
+  sandboxes: [
+    "sandboxes",
+    "first-sandbox",
+    "journeys",
+    "persistent",
+    "clones",
+    "warm-pool",
+    "waking",
+    "kill",
+  ],
+  saved: ["persistent", "snapshots", "machine-forks", "saved-host", "saved-move"],
+  machines: ["machines", "machine-host", "machine-forks"],
+  commands: ["commands", "executions", "shell", "hostile-commands", "hostile-guest"],
+  files: ["files", "file-system", "copy"],
+  ports: ["ports", "forward", "https"],
+  egress: ["egress", "egress-names", "egress-attacks"],
+  hosts: ["hosts", "host-restart", "move", "saved-move", "template-copies", "object-store"],
+  builds: [
+    "builds",
+    "built-templates",
+    "build-cache",
+    "build-folder",
+    "planned-builds",
+    "detected-apps",
+    "git-builds",
+    "hostile-builds",
+    "registries",
+  ],
+  templates: ["templates", "built-templates", "clones", "warm-pool", "first-sandbox", "extra-ca"],
+  e2b: ["e2b"],
+  local: [
+    "local",
+    "install",
+    "doctor",
+    "package",
+    "backup",
+    "root-keys",
+    "database-away",
+    "full-disk",
+    "readme",
+    "try-kvm",
+  ],
+  watched: ["observability", "rest"],
+  clients: ["cli", "python-client", "journeys"],
+} as const;
+type Area = keyof typeof about;
+
+const everyArea = Object.keys(about) as readonly Area[];
+
+interface Rule {
+  /** Beginnings of paths. */
+  readonly paths: readonly string[];
+  readonly areas: readonly Area[];
+  /** Folders and files whose tests do not import what they try. */
+  readonly tests?: readonly string[];
+}
+
+const rules: readonly Rule[] = [
+  {
+    paths: [
+      "packages/contract/src/",
+      "packages/host/src/vm/",
+      "packages/host/src/guest/",
+      "packages/host/src/http/",
+      "packages/host/src/main",
+      "tests/support/",
+      "vitest.config.ts",
+    ],
+    areas: everyArea,
+  },
+  { paths: ["packages/guest/"], areas: everyArea, tests: ["packages/guest/tests/", "packages/host/tests/"] },
+  { paths: ["packages/host/native/"], areas: everyArea, tests: ["packages/host/tests/"] },
+  { paths: ["packages/host/src/templates/", "templates/"], areas: ["templates", "builds"] },
+  {
+    paths: ["packages/host/src/network/", "packages/host/src/names/", "packages/control/src/vms/egress/"],
+    areas: ["egress"],
+  },
+  {
+    paths: [
+      "packages/host/src/move/",
+      "packages/control/src/moves/",
+      "packages/control/src/hosts/",
+      "packages/control/src/joining/",
+    ],
+    areas: ["hosts"],
+  },
+  {
+    paths: [
+      "packages/control/src/sandboxes/",
+      "packages/control/src/capacity/",
+      "packages/control/src/vms/creation/",
+      "packages/control/src/platform/",
+    ],
+    areas: ["sandboxes", "saved", "machines"],
+  },
+  { paths: ["packages/control/src/snapshots/"], areas: ["saved"] },
+  { paths: ["packages/control/src/machines/"], areas: ["machines"] },
+  { paths: ["packages/control/src/vms/exec", "packages/control/src/vms/execut"], areas: ["commands"] },
+  { paths: ["packages/control/src/vms/files/", "packages/control/src/vms/watches/"], areas: ["files"] },
+  {
+    paths: [
+      "packages/control/src/vms/ports/",
+      "packages/control/src/vms/forward/",
+      "packages/control/src/vms/signed-urls/",
+      "packages/control/src/http/",
+    ],
+    areas: ["ports"],
+  },
+  { paths: ["packages/control/src/builds/", "packages/control/src/registries/"], areas: ["builds"] },
+  {
+    paths: ["packages/control/src/templates/", "packages/control/src/object-store/"],
+    areas: ["templates", "hosts"],
+  },
+  { paths: ["packages/control/src/e2b/"], areas: ["e2b"] },
+  {
+    paths: ["packages/control/src/metrics/", "packages/control/src/events/", "packages/control/src/usage/"],
+    areas: ["watched"],
+  },
+  {
+    paths: ["packages/control/src/db/", "packages/control/src/sealing/", "packages/control/src/app/"],
+    areas: ["local", "sandboxes"],
+  },
+  { paths: ["packages/cli/src/local/"], areas: ["local"], tests: ["packages/cli/tests/"] },
+  { paths: ["packages/cli/src/"], areas: ["clients", "commands"], tests: ["packages/cli/tests/"] },
+  {
+    paths: ["packages/sdk/src/"],
+    areas: ["clients", "files"],
+    tests: ["packages/cli/tests/", "setup/clients.test.ts"],
+  },
+  {
+    paths: ["packages/python/"],
+    areas: ["clients"],
+    tests: ["packages/python/tests/", "setup/python-wheel.test.ts"],
+  },
+  { paths: ["packages/dashboard/"], areas: [], tests: ["packages/dashboard/tests/"] },
+  { paths: ["setup/", "docs/", "README.md"], areas: [], tests: ["setup/"] },
+];
+
+/** Filters for vitest: files and beginnings of paths. */
+export function testsOf(changed: readonly string[]): string[] {
+  const touched = rules.filter(({ paths }) =>
+    changed.some((file) => paths.some((path) => file.startsWith(path))),
+  );
+  const files = touched.flatMap(({ areas }) =>
+    areas.flatMap((area) => about[area].map((name) => `tests/${name}.test.ts`)),
+  );
+  const itself = changed.filter((file) => file.endsWith(".test.ts"));
+  return [...new Set([...files, ...touched.flatMap(({ tests = [] }) => tests), ...itself])];
+}
+
+/** All end-to-end tests that some area names. */
+export const testsInAreas: ReadonlySet<string> = new Set(Object.values(about).flat());
