@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { testsInAreas, testsOf } from "./test-areas.ts";
 
-const FULL_ONLY = ["code-interpreter", "e2b-compatibility"];
+const FULL_ONLY = ["code-interpreter", "e2b-compatibility", "image-kill"];
 const names = readdirSync(join(import.meta.dirname, "../tests"))
   .filter((name) => name.endsWith(".test.ts"))
   .map((name) => name.replace(".test.ts", ""));

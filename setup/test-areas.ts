@@ -39,6 +39,8 @@ const about = {
     "doctor",
     "package",
     "backup",
+    "hostile-backups",
+    "strangers",
     "root-keys",
     "database-away",
     "full-disk",

@@ -17,7 +17,7 @@ import {
   untilReplaced,
   type Platform,
 } from "./support/platform.ts";
-import { sampled } from "./support/sampling.ts";
+import { covering, sampled } from "./support/sampling.ts";
 
 /** What the architecture promises, after the services are back. */
 const SETTLED_WITHIN_MS = 30_000;
@@ -62,7 +62,7 @@ const table: readonly (readonly [Phase, Victim])[] = [
   ...phasesOfLives.flatMap((phase) => victimsOfLives.map((victim) => [phase, victim] as const)),
 ];
 
-for (const [phase, victim] of table) {
+for (const [phase, victim] of covering("kill", table, 14)) {
   test(`nothing is lost or left behind when ${victim} is killed during ${phase}`, async () => {
     const all = victim === "postgres" ? delaysMs[phase].slice(-1) : delaysMs[phase];
     for (const delayMs of sampled(`kill ${victim} during ${phase}`, all)) {

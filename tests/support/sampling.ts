@@ -32,30 +32,33 @@ export function sampled<T>(row: string, all: readonly T[]): readonly T[] {
   return taken;
 }
 
-/** Each row with each column in a full run, otherwise `count` of these pairs, among them each row and each column at least once. */
-export function covering<R extends string, C extends string>(
+/** All pairs in a full run, otherwise about `count` of them, among them each first and each second half at least once. */
+export function covering<A extends string, B extends string>(
   title: string,
-  {
-    rows,
-    columns,
-    count,
-  }: { readonly rows: readonly R[]; readonly columns: readonly C[]; readonly count: number },
-): readonly (readonly [R, C])[] {
-  const all = rows.flatMap((row) => columns.map((column) => [row, column] as const));
-  if (isFullRun) return all;
-  const place = (name: string) => drawn(`${title} ${name}`, 2 ** 32);
-  const inTurn = all.toSorted((a, b) => place(a.join(" ")) - place(b.join(" ")));
-  const uncovered = new Set<string>([
-    ...rows.map((row) => `row ${row}`),
-    ...columns.map((column) => `column ${column}`),
-  ]);
-  const isNew = ([row, column]: readonly [R, C]) =>
-    // Both are tried, so that the set forgets both.
-    [uncovered.delete(`row ${row}`), uncovered.delete(`column ${column}`)].includes(true);
-  const needed = inTurn.filter(isNew);
+  pairs: readonly (readonly [A, B])[],
+  count: number,
+): readonly (readonly [A, B])[] {
+  if (isFullRun) return pairs;
+  const place = (pair: readonly string[]) => drawn(`${title} ${pair.join(" ")}`, 2 ** 32);
+  const inTurn = pairs.toSorted((a, b) => place(a) - place(b));
+  const [firsts, seconds] = [new Set<string>(), new Set<string>()];
+  const needed = inTurn.filter(([first, second]) => {
+    const isNew = !firsts.has(first) || !seconds.has(second);
+    firsts.add(first);
+    seconds.add(second);
+    return isNew;
+  });
   const others = inTurn.filter((pair) => !needed.includes(pair));
   const taken = [...needed, ...others].slice(0, Math.max(count, needed.length));
-  noteSampled({ title: `pairs of ${title}`, taken: taken.length, all: all.length });
+  noteSampled({ title: `pairs of ${title}`, taken: taken.length, all: pairs.length });
+  return taken;
+}
+
+/** All in a full run, otherwise those that are needed and a third of the others. */
+export function third<T>(title: string, all: readonly T[], isNeeded: (one: T) => boolean): readonly T[] {
+  if (isFullRun) return all;
+  const taken = all.filter((one) => isNeeded(one) || drawn(`${title} ${String(one)}`, 3) === 0);
+  noteSampled({ title, taken: taken.length, all: all.length });
   return taken;
 }
 

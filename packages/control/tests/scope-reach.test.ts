@@ -10,6 +10,7 @@ import {
   type ReachId,
 } from "@skerry/contract/organizations/scope-reach";
 import { scopes, type NeededScope } from "@skerry/contract/organizations/scopes";
+import { third } from "../../../tests/support/sampling.ts";
 import { builtTemplate } from "./support/builds.ts";
 import { createE2bSandbox, nativeId } from "./support/e2b.ts";
 import { done, Members } from "./support/members.ts";
@@ -70,9 +71,15 @@ async function tried(given: readonly NeededScope[]): Promise<Map<Way, string>> {
   return ends;
 }
 
+/** The last test needs the sets of scopes that the table names. */
+const named = new Set(
+  Object.values(scopeReach).flatMap(({ by }) => by.map((set) => [...set].toSorted().join())),
+);
+const some = third("pairs of scopes", pairs, (pair) => named.has(pair.toSorted().join()));
+
 const reachedBy = new Map<ReachId, string[]>();
 
-test.each(pairs.map((pair) => [pair.join(" and "), pair] as const))(
+test.each(some.map((pair) => [pair.join(" and "), pair] as const))(
   "with %s a token reaches what the table says, and nothing else",
   { timeout: 120_000 },
   async (_name, pair) => {

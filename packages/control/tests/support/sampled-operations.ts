@@ -6,12 +6,11 @@ import { isDeepStrictEqual } from "node:util";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { keptTimes } from "../../../../setup/test-times.ts";
-import { drawn, isFullRun, noteSampled } from "../../../../tests/support/sampling.ts";
+import { isFullRun, third } from "../../../../tests/support/sampling.ts";
 import { operations, type OperationId } from "../../src/app/operations.ts";
 
 type Described = Readonly<Record<string, unknown>>;
 
-const ONE_IN = 3;
 const DOCUMENT = "packages/control/openapi.json";
 const DOCUMENT_MAX_BYTES = 16 * 1024 * 1024;
 const root = join(import.meta.dirname, "../../../..");
@@ -21,11 +20,7 @@ const LAST_TESTED = "HEAD~50";
 /** `title`: the matrix, whose draw is its own. */
 export function sampledOperations(title: string): ReadonlySet<OperationId> {
   const all = Object.keys(operations) as OperationId[];
-  if (isFullRun) return new Set(all);
-  const isChanged = changes();
-  const taken = all.filter((id) => drawn(`${title} ${id}`, ONE_IN) === 0 || isChanged(id));
-  noteSampled({ title: `operations of ${title}`, taken: taken.length, all: all.length });
-  return new Set(taken);
+  return new Set(isFullRun ? all : third(`operations of ${title}`, all, changes()));
 }
 
 /** What was declared otherwise then; everything where that commit is not in this clone. An operation that the document does not have is judged by its third alone. */
