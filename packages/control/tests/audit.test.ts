@@ -8,7 +8,7 @@ import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
 import { bootstrap } from "../src/organizations/tokens.ts";
-import { calls } from "./support/calls.ts";
+import { calls } from "./calls/calls.ts";
 import { eventually, World } from "./support/world.ts";
 
 let world: World;

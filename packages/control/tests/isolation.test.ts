@@ -8,7 +8,8 @@ import { lowestRole, scopes, type Scope } from "@skerry/contract/organizations/s
 import type { Access } from "../src/api/operation.ts";
 import { answersStream } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
-import { calls, type Call } from "./support/calls.ts";
+import type { Call } from "./calls/call.ts";
+import { calls } from "./calls/calls.ts";
 import { done, Members } from "./support/members.ts";
 import { sampledOperations } from "./support/sampled-operations.ts";
 import { type Answer, useWorld } from "./support/world.ts";

@@ -13,8 +13,9 @@ import type { GuardedOperation, Operation } from "../src/api/operation.ts";
 import { answersStream } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
 import { archiveOperations, e2bOperations } from "../src/e2b/e2b-operations.ts";
-import { calls, type Call } from "./support/calls.ts";
-import { e2bCalls } from "./support/e2b-calls.ts";
+import type { Call } from "./calls/call.ts";
+import { calls } from "./calls/calls.ts";
+import { e2bCalls } from "./calls/e2b-calls.ts";
 import { rowBounds, tablesOfTheOperator } from "./support/row-bounds.ts";
 import { grown, tableNames, tableSizes, type Size } from "./support/table-sizes.ts";
 import { useWorld, type World } from "./support/world.ts";
@@ -66,7 +67,7 @@ const theirs = Object.entries({ ...e2bOperations, ...archiveOperations } as Reco
   .map(([id, operation]): [string, Operation, Prepare] => [
     `e2b: ${id}`,
     operation,
-    e2bCalls[id] ?? (() => Promise.reject(new Error(`tests/support/e2b-calls.ts has no call of ${id}`))),
+    e2bCalls[id] ?? (() => Promise.reject(new Error(`tests/calls/e2b-calls.ts has no call of ${id}`))),
   ]);
 
 const all = [...ours, ...theirs];

@@ -187,7 +187,8 @@ export type { Template } from "@skerry/contract/templates/template";
 export type { BuildFilter, BuildLogOptions } from "./builds.ts";
 export type { BuildOptions, FolderBuildOptions, FolderBuildRequest, PushOptions } from "./templates.ts";
 export type { FolderPlan, FolderWish } from "./folder/read-folder.ts";
-export type { Build, BuildEgress, BuildRequest } from "@skerry/contract/builds/build";
+export type { Build, BuildEgress } from "@skerry/contract/builds/build";
+export type { BuildRequest } from "@skerry/contract/builds/build-request";
 export type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 export type { BuildLog, BuildLogLine } from "@skerry/contract/builds/build-log";
 export type {

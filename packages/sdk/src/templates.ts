@@ -1,6 +1,7 @@
 // Templates: what sandboxes and machines are made of.
 
-import type { Build, BuildRequest } from "@skerry/contract/builds/build";
+import type { Build } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";

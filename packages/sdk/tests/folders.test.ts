@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import { readFolder } from "../src/folder/read-folder.ts";
 import * as noFolder from "../src/no-folder.ts";
 import { Skerry, SkerryInputError } from "../src/skerry.ts";

@@ -1,6 +1,7 @@
 // POST /v1/templates: the row of a build, the room that its microVM takes, and the steps that it will take. The service `builder` does the rest.
 
-import type { Build, BuildRequest } from "@skerry/contract/builds/build";
+import type { Build } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
 import { BUILDER_DISK_GIB } from "@skerry/contract/templates/template-name";
 import { readSize } from "../values/sizes.ts";

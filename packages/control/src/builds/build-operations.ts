@@ -1,5 +1,6 @@
 import { Type } from "typebox";
-import { Build, BuildEgress, BuildList, BuildListQuery, BuildRequest } from "@skerry/contract/builds/build";
+import { Build, BuildEgress, BuildList, BuildListQuery } from "@skerry/contract/builds/build";
+import { BuildRequest } from "@skerry/contract/builds/build-request";
 import { BuildLog, BuildLogLine, BuildLogQuery } from "@skerry/contract/builds/build-log";
 import { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import { BUILD_SECRET_NAME } from "@skerry/contract/builds/plan/context-bounds";

@@ -1,6 +1,6 @@
 // What a request for a build asks for, with every default filled in and every bound checked, as the steps that carry it out.
 
-import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
 import { basesOf } from "@skerry/contract/builds/plan/dockerfile-instructions";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";

@@ -1,6 +1,6 @@
 // How much of a build its cache has: what its steps are known by, and the last of them whose result is there.
 
-import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import {
   stepKeys,
   templateKey,

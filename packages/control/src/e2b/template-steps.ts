@@ -1,7 +1,7 @@
 // What E2B's clients build, as a build of ours. Pure. With them commands run as `user` in its home unless a step says otherwise.
 
 import { posix } from "node:path";
-import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import { SkerryError } from "@skerry/contract/errors";
 import { Type, type Static } from "typebox";
 import { quoted } from "./command-line.ts";

@@ -1,6 +1,6 @@
 // A folder of this machine as what is built: what it is, and what is sent. Node only; elsewhere, as in browsers, `no-folder.ts` is used instead.
 
-import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type {
   BuildPlan,
   DetectedApp,

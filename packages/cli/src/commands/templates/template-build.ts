@@ -2,7 +2,7 @@
 // `--plan` asks no server.
 
 import { readFile } from "node:fs/promises";
-import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { isId } from "@skerry/contract/ids";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";

@@ -2,7 +2,8 @@
 
 import type { ColumnType, Generated } from "kysely";
 import type { PulledImage } from "@skerry/contract/templates/pulled-image";
-import type { Build, BuildRequest } from "@skerry/contract/builds/build";
+import type { Build } from "@skerry/contract/builds/build";
+import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
 import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
 import type { Egress, EgressDenial } from "@skerry/contract/vms/egress";

@@ -1,12 +1,10 @@
 // One call that succeeds of each operation of E2B's that writes, by its path: `operations` of E2B have no document that says what they take.
 
 import { createHash } from "node:crypto";
-import { builtTemplate } from "./builds.ts";
-import type { Call } from "./calls.ts";
-import { createE2bSandbox } from "./e2b.ts";
-import type { World } from "./world.ts";
-
-type Prepare = (world: World) => Promise<Call>;
+import { builtTemplate } from "../support/builds.ts";
+import type { Call, Prepare } from "./call.ts";
+import { createE2bSandbox } from "../support/e2b.ts";
+import type { World } from "../support/world.ts";
 
 const call = (method: Call["method"], path: string, body?: unknown): Call => ({
   method,
