@@ -253,7 +253,8 @@ test("a context with too many entries, or with too long a path, is refused befor
     code: 125,
     stderr: "skerry-build: context_too_large: the context has 200005 entries, and may have 200000\n",
   });
-});
+  // Two hundred thousand files are made and removed: minutes where the disk is busy.
+}, 600_000);
 
 test("no link in the template or the context leads a copy out of them", async () => {
   const outside = join(small.folder, "outside");
