@@ -63,12 +63,11 @@ export class CertificateAuthority {
    *  or the authority's key does not open, the one before goes on. */
   async credentials(): Promise<ControlCredentials> {
     const own = this.#own;
-    const ageMs = own === undefined ? Infinity : Date.now() - own.madeAtMs;
     const isKnown = performance.now() - this.#lookedAtMs < KNOWN_MS;
-    if (own !== undefined && isKnown && ageMs < CONTROL_RENEWED_AFTER_MS) return own.credentials;
+    if (own !== undefined && isKnown && ageOf(own) < CONTROL_RENEWED_AFTER_MS) return own.credentials;
     this.#look ??= this.#lookAgain().finally(() => (this.#look = undefined));
     return this.#look.catch((error: unknown) => {
-      if (own !== undefined && ageMs < CONTROL_LIFETIME_MS) return own.credentials;
+      if (own !== undefined && Date.now() - own.madeAtMs < CONTROL_LIFETIME_MS) return own.credentials;
       throw error;
     });
   }
@@ -98,7 +97,7 @@ export class CertificateAuthority {
     const trusted = await this.#trusted(this.#db);
     const numbers = numbersOf(trusted).join();
     const own = this.#own;
-    const isFresh = own !== undefined && Date.now() - own.madeAtMs < CONTROL_RENEWED_AFTER_MS;
+    const isFresh = own !== undefined && ageOf(own) < CONTROL_RENEWED_AFTER_MS;
     // The one that signs is the first, so they are the same only where it is.
     const now = isFresh && own.numbers === numbers ? own : await this.#certifyOurselves(trusted, numbers);
     this.#own = now;
@@ -156,6 +155,12 @@ export class CertificateAuthority {
 
 export function numbersOf(authorities: readonly CertificateAuthorityRow[]): number[] {
   return authorities.map(({ number }) => number);
+}
+
+/** One that was made later than now is from before the clock was set back: nothing says how old it is. */
+function ageOf({ madeAtMs }: Own): number {
+  const ageMs = Date.now() - madeAtMs;
+  return ageMs < 0 ? Infinity : ageMs;
 }
 
 function signerOf(trusted: readonly CertificateAuthorityRow[]): CertificateAuthorityRow {

@@ -20,7 +20,8 @@ export function hostCertificateRenewal(context: Context, everyMs: number): Backg
     async activate(stop) {
       const withinMs = HOST_LIFETIME_MS - HOST_RENEWED_AFTER_MS;
       const wanted = await wantedCertification(context);
-      const hosts = await hostsToCertify(context.db, { withinMs, wanted, limit: BATCH });
+      const asked = { withinMs, lifetimeMs: HOST_LIFETIME_MS, wanted, limit: BATCH };
+      const hosts = await hostsToCertify(context.db, asked);
       const results = await Promise.allSettled(hosts.map((host) => renew(context, host, stop)));
       for (const [index, result] of results.entries()) {
         if (result.status === "rejected" && !stop.aborted)

@@ -37,8 +37,9 @@ const ECDSA_WITH_SHA256 = "1.2.840.10045.4.3.2";
 const COMMON_NAME = "2.5.4.3";
 const AUTHORITY_NAME = "Skerry authority";
 const AUTHORITY_LIFETIME_MS = 20 * 365 * 24 * 3_600_000;
-/** Certificates are valid from before they are made, because clocks differ. */
-const CLOCKS_DIFFER_MS = 3_600_000;
+/** All certificates are valid from here on, whenever they were made: one that a clock which was ahead has made, or that was made before the clock was
+ *  set back, would otherwise be refused until the clock has gone that far again. Only its end bounds a certificate. */
+const VALID_FROM = new Date("2025-01-01T00:00:00Z");
 /** The top bit of a serial number would make it negative. */
 const SERIAL_BYTES = 16;
 const KEY_ID_BYTES = 20;
@@ -142,7 +143,6 @@ interface Content {
 
 function signed(privateKey: KeyObject, content: Content): string {
   const algorithm = new asn1.AlgorithmIdentifier({ algorithm: ECDSA_WITH_SHA256 });
-  const now = Date.now();
   const serial = randomBytes(SERIAL_BYTES);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
   const tbsCertificate = new asn1.TBSCertificate({
@@ -151,8 +151,8 @@ function signed(privateKey: KeyObject, content: Content): string {
     signature: algorithm,
     issuer: nameOf(content.issuer),
     validity: new asn1.Validity({
-      notBefore: new Date(now - CLOCKS_DIFFER_MS),
-      notAfter: new Date(now + content.lifetimeMs),
+      notBefore: VALID_FROM,
+      notAfter: new Date(Date.now() + content.lifetimeMs),
     }),
     subject: nameOf(content.subject),
     subjectPublicKeyInfo: AsnConvert.parse(spki(content.publicKey), asn1.SubjectPublicKeyInfo),
