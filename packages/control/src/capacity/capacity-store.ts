@@ -3,11 +3,11 @@
 import { sql, type RawBuilder } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import type { Queries } from "../db/database.ts";
 import { pipelined } from "../db/pipelined-begin.ts";
+import { isOverdue } from "../hosts/host-rows.ts";
 import type { EgressSettings } from "../organizations/egress-settings.ts";
 import { prepared } from "../db/prepared.ts";
 
@@ -162,4 +162,4 @@ const hostColumns = sql`
 
 const isAvailable = sql`
   h.status = 'online' and h.desired = 'active' and not h.unsettled
-  and h.last_heartbeat > now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'`;
+  and not ${isOverdue("h")}`;

@@ -2,9 +2,10 @@
 
 import { sql } from "kysely";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import { newId } from "@skerry/contract/ids";
+import { SET_BACK } from "../db/clock-set-back.ts";
 import type { Database } from "../db/database.ts";
+import { isOverdue } from "./host-rows.ts";
 
 export interface KnownHost {
   readonly id: string;
@@ -28,7 +29,7 @@ export interface Beat {
   readonly info: HostInfo;
 }
 
-/** A pause of this length between two askings in vain breaks the silence in two: no replica asked meanwhile. */
+/** A pause of this length between two askings in vain breaks the silence in two: no replica asked meanwhile. So does a clock that was set back. */
 const SILENCE_GAP_S = 25;
 
 /** Writes what hosts answered, in one statement. Returns whether one of them has news: it was silent, or a VM has ended on it. Only
@@ -90,13 +91,10 @@ export async function recordSilence(db: Database, ids: readonly string[]): Promi
   if (ids.length === 0) return false;
   const { rows } = await sql<{ overdue: boolean }>`
     update hosts set
-      silent_since = case when silent_until > now() - ${SILENCE_GAP_S} * interval '1 second'
+      silent_since = case when silent_until between now() - ${SILENCE_GAP_S} * interval '1 second' and now() + ${SET_BACK}
                           then silent_since else now() end,
       silent_until = now()
     where id = any(${ids}::text[])
-    returning status in ('online', 'draining')
-              and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second' as overdue`.execute(
-    db,
-  );
+    returning status in ('online', 'draining') and ${isOverdue()} as overdue`.execute(db);
   return rows.some((row) => row.overdue);
 }

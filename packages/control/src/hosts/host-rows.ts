@@ -1,7 +1,19 @@
-import { sql, type Selectable } from "kysely";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
+import { sql, type RawBuilder, type Selectable } from "kysely";
+import { SET_BACK } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
 
 export type HostRow = Selectable<Tables["hosts"]>;
+
+/** Whether it was not heard of for so long that it is offline. A heartbeat from before the clock was set back does not say how long ago that was; the
+ *  silence after it does. */
+export function isOverdue(table = "hosts"): RawBuilder<boolean> {
+  const heartbeat = sql.ref(`${table}.last_heartbeat`);
+  const silence = sql.ref(`${table}.silent_since`);
+  return sql<boolean>`(
+    case when ${heartbeat} > now() + ${SET_BACK} then coalesce(${silence}, now()) else ${heartbeat} end
+    <= now() - ${sql.lit(HOST_OFFLINE_AFTER_S)} * interval '1 second')`;
+}
 
 export function listHostRows(db: Queries): Promise<HostRow[]> {
   return db.selectFrom("hosts").selectAll().where("removed_at", "is", null).orderBy("id").execute();

@@ -1,10 +1,10 @@
 // The end of a host that is not heard of any more, and of what ran on it.
 
 import { sql } from "kysely";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import { HEALTHY_AFTER_S, type RestartDisk } from "@skerry/contract/machines/machine-status";
 import type { Queries } from "../db/database.ts";
 import { isClaimed } from "../db/claims.ts";
+import { isOverdue } from "./host-rows.ts";
 import type { EndedMachine } from "../values/restart-policy.ts";
 
 /** A host counts as silent only where it was asked in vain at least twice, which is a period apart, and lately. Where control or the database
@@ -39,7 +39,7 @@ export async function markOffline(db: Queries): Promise<(Loss | LostMachine)[]> 
     with silent as (
       update hosts set status = 'offline', version = version + 1, status_since = now(), waits_for = null
       where status in ('online', 'draining') and removed_at is null
-        and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'
+        and ${isOverdue()}
         and silent_until > now() - ${ASKED_LATELY_S} * interval '1 second'
         and silent_until - silent_since >= ${ASKED_IN_VAIN_FOR_S} * interval '1 second'
       returning id, name

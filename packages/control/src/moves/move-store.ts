@@ -7,7 +7,7 @@ import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/c
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
-import { isAhead } from "../db/clock-set-back.ts";
+import { isAhead, SET_BACK } from "../db/clock-set-back.ts";
 import { vmTable } from "../db/vm-table.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
@@ -90,7 +90,8 @@ export async function recentFailures(db: Queries, vmId: string): Promise<Map<str
   const { rows } = await sql<{ to_host_id: string; reason: string | null }>`
     select to_host_id, (array_agg(reason order by status_since desc))[1] as reason
     from moves
-    where vm_id = ${vmId} and status = 'failed' and status_since > now() - interval '5 minutes'
+    where vm_id = ${vmId} and status = 'failed'
+      and status_since between now() - interval '5 minutes' and now() + ${SET_BACK}
     group by to_host_id
     having max(status_since) > now() - least(count(*) * ${FAILED_FOR_S}, ${FAILED_FOR_MAX_S}) * interval '1 second'`.execute(
     db,

@@ -1,12 +1,16 @@
 // Rows of layers in the object store. Of each organization its own: a layer that two of them have is there twice, each under a key of its own.
 
 import { sql, type Selectable } from "kysely";
+import { STORE_LAYER_WITHIN_MS } from "@skerry/contract/host-api/stored-layers";
 import { backoff } from "../db/backoff.ts";
+import { isAhead } from "../db/clock-set-back.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
 export type StoredLayerRow = Selectable<Tables["stored_layers"]>;
 
 const RETRY_MAX_S = 300;
+
+const isTurn = sql<boolean>`not ${isAhead("due_at", RETRY_MAX_S * 1_000)}`;
 
 /**
  * Layers of templates, each as often as templates stand on it. What is stored is compared with them in one pass, by grouping both together: joined,
@@ -53,7 +57,7 @@ export type LayerToStore = StoredLayerRow & {
 
 /** Those that are due and that a host in reach has, the longest due first. */
 export async function layersToStore(db: Queries, limit: number): Promise<LayerToStore[]> {
-  const isDue = sql`status = 'storing' and due_at <= now()`;
+  const isDue = sql`status = 'storing' and ${isTurn}`;
   const { rows } = await sql<LayerToStore>`
     select s.*, found.addresses from (
       select org_id, digest, min(due_at) as due_at, array_agg(distinct address) filter (where address is not null) as addresses
@@ -112,7 +116,7 @@ export async function postponeLayer(db: Queries, id: string): Promise<void> {
 /** Those whose URLs are not good any more: a host that was slow puts nothing there after it. */
 export async function layersToDelete(db: Queries, limit: number): Promise<StoredLayerRow[]> {
   const { rows } = await sql<StoredLayerRow>`
-    select * from stored_layers where status = 'deleting' and due_at <= now() and urls_until <= now()
+    select * from stored_layers where status = 'deleting' and ${isTurn} and not ${isAhead("urls_until", STORE_LAYER_WITHIN_MS)}
     order by due_at limit ${limit}`.execute(db);
   return rows;
 }

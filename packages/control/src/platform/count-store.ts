@@ -2,7 +2,7 @@
 
 import { sql, type Selectable } from "kysely";
 import { countedStatuses } from "@skerry/contract/counts";
-import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/hosts/host-status";
+import type { HostStatus } from "@skerry/contract/hosts/host-status";
 import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
 import {
   sandboxStatuses,
@@ -10,6 +10,7 @@ import {
   type SandboxStatus,
 } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries, Tables } from "../db/database.ts";
+import { isOverdue } from "../hosts/host-rows.ts";
 import { isExpired } from "../sandboxes/sandbox-facts.ts";
 
 type HostRow = Selectable<Tables["hosts"]>;
@@ -132,8 +133,7 @@ export interface HostFigures extends Pick<HostRow, "id" | "name" | "cpus" | "mem
 export async function hostFigures(db: Queries): Promise<HostFigures[]> {
   const { rows } = await sql<HostFigures>`
     select id, name, cpus, memory_mib, usage, last_heartbeat,
-           case when status = 'online' and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'
-                then 'offline' else status end as status
+           case when status = 'online' and ${isOverdue()} then 'offline' else status end as status
     from hosts where removed_at is null order by name`.execute(db);
   return rows;
 }

@@ -1,8 +1,9 @@
 // Copies of templates on their way to hosts that lack them. A row is there as long as the host may have something of the template and is not known to
 // have all of it: what is written in `template_hosts` is whole.
 
-import { sql, type Selectable } from "kysely";
+import { sql, type RawBuilder, type Selectable } from "kysely";
 import { backoff } from "../db/backoff.ts";
+import { isAhead } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
 
 export type CopyRow = Selectable<Tables["template_copies"]>;
@@ -11,6 +12,12 @@ type Copy = Pick<CopyRow, "template_id" | "host_id">;
 const RETRY_MAX_S = 30;
 /** A host on which it failed is not chosen again for so long. */
 const FAILED_FOR_S = 300;
+
+/** It has failed so short a time ago that its host is not chosen again. */
+function keepsAway(table: string): RawBuilder<boolean> {
+  const status = sql.ref(`${table}.status`);
+  return sql<boolean>`(${status} = 'failed' and ${isAhead(`${table}.due_at`, FAILED_FOR_S * 1_000)})`;
+}
 
 /** Names a copy among those of a service. */
 export function keyOf({ template_id, host_id }: Copy): string {
@@ -30,7 +37,7 @@ export async function insertCopy(
       ticket = case when template_copies.status = 'failed' then excluded.ticket else template_copies.ticket end,
       attempts = case when template_copies.status = 'failed' then 0 else template_copies.attempts end,
       status = 'copying'
-    where template_copies.status = 'copying' or template_copies.due_at <= now()`.execute(db);
+    where template_copies.status = 'copying' or not ${keepsAway("template_copies")}`.execute(db);
 }
 
 export interface CopyState {
@@ -43,7 +50,7 @@ export interface CopyState {
 export async function copiesOf(db: Queries, templateId: string): Promise<CopyState[]> {
   const { rows } = await sql<CopyState>`
     select host_id, status, reason from template_copies
-    where template_id = ${templateId} and (status = 'copying' or due_at > now()) order by host_id`.execute(
+    where template_id = ${templateId} and (status = 'copying' or ${keepsAway("template_copies")}) order by host_id`.execute(
     db,
   );
   return rows;
@@ -73,7 +80,7 @@ export async function dueCopies(db: Queries, inHand: readonly string[], limit: n
     )
     select c.*, t.org_id from template_copies c
     join templates t on t.id = c.template_id join hosts on hosts.id = c.host_id left join held using (org_id)
-    where c.status = 'copying' and c.due_at <= now() and hosts.status <> 'offline' and not ${isInHand}
+    where c.status = 'copying' and not ${isAhead("c.due_at", RETRY_MAX_S * 1_000)} and hosts.status <> 'offline' and not ${isInHand}
     order by coalesce(held.copies, 0) + row_number() over (partition by t.org_id order by c.due_at), c.due_at
     limit ${Math.max(0, limit)}`.execute(db);
   return rows;
@@ -138,7 +145,9 @@ export async function dropCopy(db: Queries, { template_id, host_id }: Copy): Pro
 
 /** Forgets failures that keep no host from being chosen any more. */
 export async function sweepFailedCopies(db: Queries): Promise<void> {
-  await sql`delete from template_copies where status = 'failed' and due_at <= now()`.execute(db);
+  await sql`delete from template_copies where status = 'failed' and not ${keepsAway("template_copies")}`.execute(
+    db,
+  );
 }
 
 /** Templates that hosts have which are drained, and that are neither on a host that takes VMs nor on their way to one. In no order, so that those which
