@@ -9,7 +9,7 @@ import { buffer } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { PIECE_BYTES, type StoreLayer } from "@skerry/contract/host-api/stored-layers";
 import { newId } from "@skerry/contract/ids";
 import { StoredLayers } from "../src/move/stored-layers.ts";
@@ -200,6 +200,25 @@ test("a call ends with its caller, and the next one has its turn", async () => {
   await expect(from.stored.store(order, left.signal)).rejects.toThrow("abort");
   answer = undefined;
   expect(await from.stored.store(order, never)).toEqual({ pieces: 3, whole: true });
+});
+
+test("while the store cannot be used, layers that wait for their turn do not ask it one after the other, and later they do", async () => {
+  const { from, to, template, order } = await hosts();
+  await from.stored.store(order, never);
+  let asked = 0;
+  answer = (request) => {
+    asked += 1;
+    return Boolean(request.socket.destroy());
+  };
+  const fetched = () => to.stored.fetch(fetchOrder(template, order), never);
+  const results = await Promise.allSettled([fetched(), fetched(), fetched()]);
+  for (const result of results)
+    expect(result).toMatchObject({ status: "rejected", reason: { code: "object_store_unavailable" } });
+  expect(asked).toBe(1);
+  answer = undefined;
+  const laterMs = performance.now() + 10_000;
+  using _clock = vi.spyOn(performance, "now").mockImplementation(() => laterMs);
+  await fetched();
 });
 
 test("a host gets only what a template there lacks, and stores only what it has", async () => {

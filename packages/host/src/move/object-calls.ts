@@ -4,6 +4,8 @@ import { SkerryError } from "@skerry/contract/errors";
 
 /** For an object of some MiB. */
 const OBJECT_DEADLINE_MS = 120_000;
+/** Until an object begins to come. A store that takes calls and does not answer keeps the layers that wait behind this one from other hosts. */
+const ANSWER_DEADLINE_MS = 20_000;
 const NOT_FOUND = 404;
 
 export async function putObject(url: string, content: Buffer, stop: AbortSignal): Promise<void> {
@@ -30,13 +32,19 @@ export async function getObject(url: string, maxBytes: number, stop: AbortSignal
 }
 
 async function call(url: string, init: RequestInit, stop: AbortSignal): Promise<Response> {
+  const silent = new AbortController();
+  // What is put there is answered when all of it has been sent.
+  const answersWithinMs = init.method === "GET" ? ANSWER_DEADLINE_MS : OBJECT_DEADLINE_MS;
+  const timer = setTimeout(() => silent.abort(), answersWithinMs);
   let answer: Response;
   try {
-    const signal = AbortSignal.any([stop, AbortSignal.timeout(OBJECT_DEADLINE_MS)]);
+    const signal = AbortSignal.any([stop, silent.signal, AbortSignal.timeout(OBJECT_DEADLINE_MS)]);
     answer = await fetch(url, { ...init, redirect: "error", signal });
   } catch (error) {
     stop.throwIfAborted();
     throw unavailable("It does not answer.", error);
+  } finally {
+    clearTimeout(timer);
   }
   if (answer.ok) return answer;
   await answer.body?.cancel();
@@ -51,6 +59,6 @@ export function damaged(why: string, cause?: unknown): SkerryError {
 }
 
 /** Nothing of the URL, which is good for its holder. */
-function unavailable(why: string, cause?: unknown): SkerryError {
+export function unavailable(why: string, cause?: unknown): SkerryError {
   return new SkerryError("object_store_unavailable", `The object store cannot be used. ${why}`, { cause });
 }

@@ -14,8 +14,11 @@ import { LayerFault } from "../vm/disk/layer-stream.ts";
 import type { Layers } from "../vm/disk/layers.ts";
 import type { OwnTemplates } from "../templates/own-templates.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import { damaged, getObject, putObject } from "./object-calls.ts";
+import { damaged, getObject, putObject, unavailable } from "./object-calls.ts";
 import { openPiece, piecesOf, SEAL_BYTES, sealPiece } from "./sealed-pieces.ts";
+
+/** After a layer did not come because the store cannot be used. Those that wait meanwhile come from other hosts at once, where those have them. */
+const PAUSE_MS = 10_000;
 
 interface StoredLayersOptions {
   readonly own: Pick<OwnTemplates, "keepLayer">;
@@ -27,6 +30,7 @@ export class StoredLayers {
   readonly #options: StoredLayersOptions;
   readonly #storing = new OneAtATime();
   readonly #fetching = new OneAtATime();
+  #pausedUntilMs = -Infinity;
 
   constructor(options: StoredLayersOptions) {
     this.#options = options;
@@ -63,10 +67,13 @@ export class StoredLayers {
   }
 
   async #fetch({ template, digest, object, key, urls }: FetchLayer, stop: AbortSignal): Promise<void> {
+    if (performance.now() < this.#pausedUntilMs) throw unavailable("It could not be used a moment ago.");
     try {
       await this.#options.own.keepLayer(template, digest, opened({ object, key, urls }, stop));
     } catch (error) {
       if (error instanceof LayerFault) throw damaged(error.message, error);
+      if (error instanceof SkerryError && error.code === "object_store_unavailable")
+        this.#pausedUntilMs = performance.now() + PAUSE_MS;
       throw error;
     }
   }
