@@ -28,16 +28,16 @@ const silentStep: StepReport = (_title, work) => work();
  *  "ms"?}`. */
 const reportedStep: StepReport = async (step, work) => {
   const say = (line: object): void => void process.stdout.write(`${JSON.stringify({ step, ...line })}\n`);
-  const startedMs = Date.now();
+  const startedMs = performance.now();
   say({ state: "begin" });
   try {
     const result = await work();
-    say({ state: "done", ms: Date.now() - startedMs });
+    say({ state: "done", ms: Math.round(performance.now() - startedMs) });
     return result;
   } catch (error) {
     say({
       state: "failed",
-      ms: Date.now() - startedMs,
+      ms: Math.round(performance.now() - startedMs),
       message: error instanceof Error ? error.message : String(error),
     });
     throw error;

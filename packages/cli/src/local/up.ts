@@ -136,7 +136,7 @@ async function becomesReady(
   withinMs: number,
   hasEnded = (): boolean => false,
 ): Promise<boolean> {
-  for (const end = Date.now() + withinMs; Date.now() < end; await sleep(POLL_MS)) {
+  for (const end = performance.now() + withinMs; performance.now() < end; await sleep(POLL_MS)) {
     if (await isReady(layout)) return true;
     if (hasEnded()) break;
   }

@@ -206,7 +206,7 @@ export class Slots {
   }
 
   #refill(): void {
-    if (this.#filling !== undefined || Date.now() < this.#pausedUntilMs) return;
+    if (this.#filling !== undefined || performance.now() < this.#pausedUntilMs) return;
     // A VM that has just taken a slot loads rules into it, and the kernel loads one rule set at a time.
     this.#filling = sleep(REFILL_DELAY_MS)
       .then(() => {
@@ -230,7 +230,7 @@ export class Slots {
         await this.#make(slot);
       } catch {
         // The next VM that needs a slot meets the same failure and reports it.
-        this.#pausedUntilMs = Date.now() + REFILL_PAUSE_MS;
+        this.#pausedUntilMs = performance.now() + REFILL_PAUSE_MS;
         await this.close(slot).catch(() => undefined);
         return;
       }

@@ -47,11 +47,11 @@ export class Freezes {
   }
 
   async #freeze(options: FreezeOptions, stop: AbortSignal): Promise<FrozenTemplate> {
-    const startedMs = Date.now();
+    const startedMs = performance.now();
     const frozen = await ensureFrozen(options, stop);
     const { description, size } = options;
     this.#log.info(
-      { template: description.name, size: size.name, ms: Date.now() - startedMs },
+      { template: description.name, size: size.name, ms: Math.round(performance.now() - startedMs) },
       "template ready",
     );
     return frozen;

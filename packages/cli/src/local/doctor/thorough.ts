@@ -36,7 +36,8 @@ export async function thorough(
       remediation: "Run it with sudo.",
     });
   const { folder, amount, say } = options;
-  const startedMs = Date.now();
+  const startedAt = new Date();
+  const startedMs = performance.now();
   const findings: Finding[] = [];
   for (const { finding } of await runChecks(checksOf(layout))) {
     findings.push(finding);
@@ -51,8 +52,8 @@ export async function thorough(
   const emulated = machine["accelerator"] !== "kvm";
   const report: MachineReport = {
     ...{ format: 1, program: "skerry doctor --thorough", skerry_version: packageJson.version, amount },
-    made_at: new Date(startedMs).toISOString(),
-    took_s: (Date.now() - startedMs) / 1_000,
+    made_at: startedAt.toISOString(),
+    took_s: (performance.now() - startedMs) / 1_000,
     ...{ emulated, emulation_hides: emulated ? [...EMULATION_HIDES] : [] },
     ...{ machine, findings, traces: [...examined.traces] },
   };

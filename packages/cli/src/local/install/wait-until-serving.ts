@@ -21,7 +21,7 @@ export async function waitUntilServing(layout: Layout): Promise<void> {
   let servingSince: number | undefined;
   let processes = "";
   const controls = new Set<number>();
-  for (const end = Date.now() + DEADLINE_MS; Date.now() < end; await sleep(POLL_MS)) {
+  for (const end = performance.now() + DEADLINE_MS; performance.now() < end; await sleep(POLL_MS)) {
     const control = await processOfUnit("control");
     if (control !== undefined) controls.add(control.pid);
     if (controls.size > STARTS_MAX) break;
@@ -29,8 +29,8 @@ export async function waitUntilServing(layout: Layout): Promise<void> {
     if (now === undefined || now !== processes) servingSince = undefined;
     processes = now ?? "";
     if (now === undefined) continue;
-    servingSince ??= Date.now();
-    if (Date.now() - servingSince >= STEADY_MS) return;
+    servingSince ??= performance.now();
+    if (performance.now() - servingSince >= STEADY_MS) return;
   }
   throw new CliError("not_ready", "Skerry did not get ready.", {
     remediation: "`systemctl status 'skerry-*'` and `journalctl -u 'skerry-*'` say more. The log ends with:",

@@ -94,10 +94,10 @@ async function keepRunning(
 ): Promise<void> {
   let pauseMs = RESTART_FIRST_MS;
   while (!stop.aborted) {
-    const startedMs = Date.now();
+    const startedMs = performance.now();
     const how = await runOnce(layout, service, remember, stop);
     if (stop.aborted) break;
-    if (Date.now() - startedMs > HEALTHY_AFTER_MS) pauseMs = RESTART_FIRST_MS;
+    if (performance.now() - startedMs > HEALTHY_AFTER_MS) pauseMs = RESTART_FIRST_MS;
     note(`${service.name} ended (${how}); starting it again in ${pauseMs} ms`);
     await sleep(pauseMs, undefined, { signal: stop }).catch(() => undefined);
     pauseMs = Math.min(pauseMs * 2, RESTART_MAX_MS);

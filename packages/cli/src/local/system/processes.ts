@@ -35,7 +35,7 @@ export async function stopProcess(identity: ProcessIdentity, graceMs: number): P
 }
 
 async function endedWithin(identity: ProcessIdentity, ms: number): Promise<boolean> {
-  for (const end = Date.now() + ms; Date.now() < end; await sleep(POLL_MS)) {
+  for (const end = performance.now() + ms; performance.now() < end; await sleep(POLL_MS)) {
     if (!(await isAlive(identity))) return true;
   }
   return !(await isAlive(identity));

@@ -55,8 +55,8 @@ export async function* readConsole(
 export async function consoleLogEnd(file: string): Promise<string | undefined> {
   try {
     await using handle = await open(file, "r");
-    const end = Date.now() + CLOSING_DEADLINE_MS;
-    while ((await readHeader(handle)).writing && Date.now() < end) await sleep(CLOSING_POLL_MS);
+    const end = performance.now() + CLOSING_DEADLINE_MS;
+    while ((await readHeader(handle)).writing && performance.now() < end) await sleep(CLOSING_POLL_MS);
     const { total, begun } = await readHeader(handle);
     return (await readSpan(handle, Math.max(begun, total - END_BYTES), total)).toString("latin1");
   } catch {

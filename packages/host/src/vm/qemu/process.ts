@@ -99,9 +99,9 @@ export async function worksIn(identity: ProcessIdentity, folder: string): Promis
 
 /** Kills the process and waits until the kernel has taken it away. */
 export async function killProcess(identity: ProcessIdentity): Promise<void> {
-  const end = Date.now() + EXIT_DEADLINE_MS;
+  const end = performance.now() + EXIT_DEADLINE_MS;
   while (await isAlive(identity)) {
-    if (Date.now() > end) throw new Error(`process ${identity.pid} survives SIGKILL`);
+    if (performance.now() > end) throw new Error(`process ${identity.pid} survives SIGKILL`);
     try {
       process.kill(identity.pid, "SIGKILL");
     } catch {
