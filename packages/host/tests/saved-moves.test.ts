@@ -11,6 +11,8 @@ import { TICKET_HEADER } from "@skerry/contract/host-api/move-calls";
 import type { SavedArrivalOrder, SavedFiles } from "@skerry/contract/host-api/saved-moves";
 import { newId } from "@skerry/contract/ids";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { run } from "../../../tests/support/run.ts";
+import { asSkerryError } from "../src/http/conventions.ts";
 import { NO_EGRESS } from "../src/network/egress-loader.ts";
 import { memoryIn, PAGE_BYTES } from "./support/memory-pages.ts";
 import { buildNative, type Native } from "./support/native.ts";
@@ -107,6 +109,23 @@ async function expectNothingAt(host: SavedHost): Promise<void> {
   expect(await readdir(host.kept)).toEqual([]);
   expect(await readdir(host.vms)).toEqual([]);
 }
+
+test.each([
+  ["has no room", "size=1m", "no_capacity"],
+  // The last block of a disk is used up before a folder is made, as the last inode is here.
+  ["has room, and none for a folder", "size=4g,nr_inodes=1", "disk_full"],
+])("a host whose disk %s says so, and nothing of what was to come is there", async (_what, options, code) => {
+  const id = await snapshotAtSource();
+  const order = await orderFor(id);
+  await run("mount", "-t", "tmpfs", "-o", options, "none", target.kept);
+  try {
+    const told = await target.moves.receive(id, order).catch(asSkerryError);
+    expect(told).toMatchObject({ code });
+    await expectNothingAt(target);
+  } finally {
+    await run("umount", target.kept);
+  }
+});
 
 test("a snapshot arrives with all of its memory, and stays where it was until it is deleted there", async () => {
   const id = await snapshotAtSource();

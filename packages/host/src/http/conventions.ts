@@ -9,6 +9,7 @@ import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
 import { fullDiskError } from "../vm/lifecycle/end-of-full-disk.ts";
 import { NameProxyLost } from "../network/name-proxy.ts";
+import { whereDiskIsFull } from "../vm/saved/save-guest.ts";
 import { KvmInternalError } from "../vm/start/first-answer.ts";
 import { QemuStartError } from "../vm/vm-resources.ts";
 
@@ -45,5 +46,5 @@ export function asSkerryError(error: Error & { statusCode?: number }): SkerryErr
   if (error.statusCode !== undefined && error.statusCode < 500) {
     return new SkerryError("bad_request", error.message, { cause: error });
   }
-  return new SkerryError("internal", "The host failed.", { cause: error });
+  return whereDiskIsFull(error) ?? new SkerryError("internal", "The host failed.", { cause: error });
 }

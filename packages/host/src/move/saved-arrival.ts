@@ -3,7 +3,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { mkdir, open, rm, type FileHandle } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { SkerryError } from "@skerry/contract/errors";
@@ -149,8 +149,8 @@ export class SavedArrival {
 
   async #begin(): Promise<ArrivalNeeds> {
     const { part, order } = this.#options;
+    await checkDiskReserve(dirname(part));
     await mkdir(part, { mode: 0o700 });
-    await checkDiskReserve(part);
     this.#watch();
     return { layers: await this.#layers.ask(order.manifest) };
   }

@@ -65,15 +65,20 @@ async function memoryAddress(qmp: Qmp): Promise<bigint> {
   return BigInt(address);
 }
 
-/** For a `catch`: `disk_full` where that is why. The guest goes on after this; programs and the system say it in different words. */
+/** For a `catch`: `disk_full` where that is why. The guest goes on after this. */
 export function orDiskFull(error: unknown): never {
+  throw whereDiskIsFull(error) ?? error;
+}
+
+/** Programs and the system say it in different words. */
+export function whereDiskIsFull(error: unknown): SkerryError | undefined {
   const { code } = error as NodeJS.ErrnoException;
   const isFull =
     code === "ENOSPC" ||
     code === "EDQUOT" ||
     (error instanceof Error && /No space left|quota exceeded/i.test(error.message));
-  if (!isFull) throw error;
-  throw new SkerryError("disk_full", "The host's disk is full.", {
+  if (!isFull) return undefined;
+  return new SkerryError("disk_full", "The host's disk is full.", {
     remediation: "Free space on the host, or remove snapshots.",
     cause: error,
   });
