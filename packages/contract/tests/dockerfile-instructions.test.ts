@@ -20,3 +20,11 @@ test("an argument of the request is taken before the one of the Dockerfile", () 
   expect(basesOf("ARG A=x B=web\nFROM $B")).toEqual(["web"]);
   expect(basesOf("ARG constructor\nFROM $constructor")).toEqual([]);
 });
+
+test("arguments do not make a small text a large one", () => {
+  const often = "$A".repeat(10);
+  expect(basesOf(`ARG A=${"x".repeat(500)}\nFROM ${often}\nFROM base`)).toEqual(["base"]);
+  expect(basesOf(`ARG A\nFROM ${often}\nFROM base`, { A: "x".repeat(500) })).toEqual(["base"]);
+  const longest = `a/${"x".repeat(900)}`;
+  expect(basesOf(`ARG A=${longest}\nFROM $A`)).toEqual([longest]);
+});

@@ -1,3 +1,6 @@
+/** No reference to a template or an image is longer. */
+const BASE_MAX_CHARS = 1_000;
+
 export interface Instruction {
   /** In capitals. */
   readonly word: string;
@@ -31,7 +34,7 @@ function instructionOf(lines: readonly string[]): Instruction {
 }
 
 /** What its stages begin on, as FROM names it: that of the last stage first, and none twice. Neither another stage nor what is left open, such as an
- *  argument that nobody gives. */
+ *  argument without a value, or one that is named so often that it would make a small text a large one. */
 export function basesOf(text: string, args: Readonly<Record<string, string>> = {}): readonly string[] {
   const known = new Map<string, string>();
   const stages = new Set<string>(["scratch"]);
@@ -59,9 +62,13 @@ function keepArgument(
   if (value !== undefined) known.set(name, value);
 }
 
+/** With the values of its arguments, or, where these are longer than any name, as it is: open. */
 function withArguments(text: string, known: ReadonlyMap<string, string>): string {
-  return text.replace(
-    /\$(?:\{(\w+)\}|(\w+))/g,
-    (whole, braced: string | undefined, plain: string) => known.get(braced ?? plain) ?? whole,
-  );
+  let chars = 0;
+  const base = text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
+    const value = known.get(braced ?? plain ?? "") ?? whole;
+    chars += value.length;
+    return chars > BASE_MAX_CHARS ? "" : value;
+  });
+  return chars > BASE_MAX_CHARS ? text : base;
 }
