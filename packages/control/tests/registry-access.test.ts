@@ -102,10 +102,9 @@ test("steps that pull nothing get no credentials, and no build gets those of ano
   expect(written()).toBeNull();
 });
 
-test("a Dockerfile, which may name any registry, gets all of its organization's", async () => {
-  await login("one.example");
-  await login("two.example");
-  const { id } = await newBuild(world, { steps: undefined, dockerfile: {}, context: true });
+/** Of a Dockerfile whose context has come. */
+async function buildDockerfile(dockerfile: Record<string, unknown>): Promise<Build> {
+  const { id } = await newBuild(world, { steps: undefined, dockerfile, context: true });
   await activateBuilder(world);
   const sent = await fetch(`${world.url}/v1/builds/${id}/context`, {
     method: "PUT",
@@ -114,8 +113,29 @@ test("a Dockerfile, which may name any registry, gets all of its organization's"
   });
   expect(sent.status).toBe(200);
   await activateBuilder(world);
-  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+  return buildNow(world, id);
+}
+
+test("a Dockerfile, which may name any registry, gets all of its organization's", async () => {
+  await login("one.example");
+  await login("two.example");
+  expect(await buildDockerfile({})).toMatchObject({ status: "ready" });
   expect(written()).toEqual({ ...authOf("one.example"), ...authOf("two.example") });
+});
+
+test("where a Dockerfile is carried out in groups, no credentials come once a command of it has run", async () => {
+  await login("one.example");
+  const text = "FROM base\nRUN make\nCOPY a /a\nRUN make\nCOPY b /b\nRUN make\n";
+  const build = await buildDockerfile({ text });
+  expect(build).toMatchObject({ status: "ready" });
+  expect(build.steps).toHaveLength(4);
+  const at = (part: RegExp): number[] =>
+    world.host.calls.flatMap((call, index) => (part.test(call) ? [index] : []));
+  const written = at(/^PUT .*\/file/);
+  const [first = -1, second = -1] = at(/^PUT .*\/executions?/);
+  expect(written.filter((index) => index < first)).toHaveLength(1);
+  expect(written.filter((index) => index > first)).toEqual([]);
+  expect(second).toBeGreaterThan(first);
 });
 
 test("without the root key a build that needs credentials fails for that reason, and others are made", async () => {

@@ -2,6 +2,7 @@
 // before the step begins and removed when it has ended, so no other step sees them, and nothing that is kept of a build has them.
 
 import { readFile } from "node:fs/promises";
+import { GROUP_BEFORE } from "@skerry/contract/builds/plan/dockerfile-groups";
 import {
   authFile,
   mirrorsFile,
@@ -66,9 +67,13 @@ function mirrorsFor({ registries }: Context, { kind }: Access["step"]): Context[
   return kind === "push" ? mirrors.filter(({ registry, mirror }) => registry === mirror) : mirrors;
 }
 
-/** A Dockerfile may name any registry, an image names one. */
+/**
+ * A Dockerfile may name any registry, an image names one. A later group of a Dockerfile pulls nothing, and the commands of the one before may have made
+ * themselves master of the microVM: it gets none.
+ */
 async function loginsFor(context: Context, step: Access["step"]): Promise<readonly RegistryLogin[]> {
   const { kind, env, org_id } = step;
+  if (env["STEP_FROM"] === GROUP_BEFORE) return [];
   if (kind === "dockerfile") return openRegistryLogins(context, org_id);
   const registry = registryOf(env["STEP_IMAGE"] ?? "");
   const mirrors = mirrorsFor(context, step).filter((one) => one.registry === registry);
