@@ -194,7 +194,7 @@ test("an image's configuration becomes that of the template", () => {
   const config = {
     User: "65534:65534",
     WorkingDir: "/srv",
-    Env: ["PATH=/bin", "A=b=c", "EMPTY=", "__proto__=x"],
+    Env: ["PATH=/bin", "A=b=c", "EMPTY="],
     Entrypoint: ["/bin/serve", "--name"],
     Cmd: ["it's"],
     ExposedPorts: { "80/tcp": {} },
@@ -204,7 +204,6 @@ test("an image's configuration becomes that of the template", () => {
       ["PATH", "/bin"],
       ["A", "b=c"],
       ["EMPTY", ""],
-      ["__proto__", "x"],
     ]),
     user: "65534:65534",
     workdir: "/srv",
@@ -220,6 +219,7 @@ test.each([
   '{"OCIv1":{"config":{"Env":"A=1"}}}',
   '{"OCIv1":{"config":{"Env":[1]}}}',
   '{"OCIv1":{"config":{"Env":["=1"]}}}',
+  '{"OCIv1":{"config":{"Env":["__proto__=1"]}}}',
   // Half of a pair, which no database takes for text.
   String.raw`{"OCIv1":{"config":{"Env":["A=\ud800"]}}}`,
   String.raw`{"OCIv1":{"config":{"Env":["A=\u0000"]}}}`,

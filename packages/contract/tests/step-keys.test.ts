@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -165,6 +165,9 @@ test("the builder and the client come to the same digests", () => {
     }
     expect(contextDigest("missing", entries)).toBeUndefined();
     expect(contextDigest("link", entries)).toBeUndefined();
+    // Of two files with the same content and of two names of one, a later step makes different things.
+    linkSync(join(folder, "src/run"), join(folder, "second"));
+    expect(Object.keys(printedFor([".", "src", "second", "src-2"]))).toEqual(["src-2"]);
   } finally {
     rmSync(folder, { recursive: true });
   }

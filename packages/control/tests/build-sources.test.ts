@@ -135,6 +135,20 @@ test.each([
   expect(world.host.vms.size).toBe(0);
 });
 
+test("a link of a repository is not followed to what it is", async () => {
+  cloned({ "package.json/": "", "index.html": "hello" });
+  guestHas({ "/context/package.json": '{"name": "elsewhere", "scripts": {"start": "cat /proc/kmsg"}}' });
+  const build = await built({});
+  expect(build).toMatchObject({ status: "failed", error: { code: "invalid_build" } });
+  expect(build.error?.message).toContain("package.json cannot be read");
+  cloned({ "Dockerfile/": "" });
+  guestHas({ "/context/Dockerfile": "FROM base" });
+  const { id } = await built({});
+  const { rows } = await sql<{ kind: string }>`
+    select target -> 'on' ->> 'kind' as kind from builds where id = ${id}`.execute(world.db);
+  expect(rows).toEqual([{ kind: "empty" }]);
+});
+
 test("a guest that names no commit is not believed", async () => {
   cloned({ "index.html": "hello" });
   guestHas({ [GIT_COMMIT_FILE]: "'; drop table builds" });

@@ -20,6 +20,7 @@ import { listHostRows } from "../hosts/host-rows.ts";
 import { findTemplate } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { startOf, targetOf } from "./build-params.ts";
+import { readGuestText } from "./read-guest-file.ts";
 import { appendLines } from "./build-log-store.ts";
 import { beginAnew, noteCommit, type BuildRow } from "./build-store.ts";
 import { plannedRows } from "./planned-rows.ts";
@@ -41,19 +42,24 @@ export async function afterClone(
   context: Context,
   { row, client, vm, timeoutMs, stop }: Cloned,
 ): Promise<boolean> {
-  const read = (path: string, maxBytes: number) => readText(client, vm, { path, maxBytes, stop });
+  const read = async (path: string, maxBytes: number): Promise<string> => {
+    const text = await readGuestText(client, vm, { path, maxBytes }, stop);
+    if (text !== undefined) return text;
+    throw new SkerryError("context_too_large", `The repository's ${path} is larger than ${maxBytes} bytes.`);
+  };
   const commit = (await read(GIT_COMMIT_FILE, 100)).trim();
   if (!COMMIT_PATTERN.test(commit)) throw new SkerryError("build_step_failed", "The clone has no commit.");
   if (!isUndetected(row.request) || row.commit !== null) {
     await noteCommit(context.db, row.id, commit);
     return false;
   }
-  const app = detectApp(await filesOf(read));
+  const files = await filesOf(read);
+  const app = detectApp(files);
   const { request } = row;
   const found =
     app.request.dockerfile === undefined
       ? withEnv(app, request.env).request
-      : await dockerfileRequest(context, row, read);
+      : await dockerfileRequest(context, row, (await textOf(read, files.links, "Dockerfile")) ?? "");
   const wanted = { ...found, ...request, env: { ...found.env, ...request.env } };
   const plan = planBuild({ ...wanted, commit });
   checkEnv(plan.config.env);
@@ -79,8 +85,7 @@ export async function afterClone(
 }
 
 /** What is built of a repository that has a Dockerfile alone. Where FROM names a built-in template, the build stands on that template's disk. */
-async function dockerfileRequest({ db }: Context, { host_id }: BuildRow, read: Read): Promise<PlanRequest> {
-  const text = await read(`${CONTEXT_FOLDER}/Dockerfile`, DETECTED_FILE_MAX_BYTES);
+async function dockerfileRequest({ db }: Context, { host_id }: BuildRow, text: string): Promise<PlanRequest> {
   const templates = await templatesAt(db, host_id);
   const from = basesOf(text).find((name) => findTemplate(templates, name) !== undefined);
   return { dockerfile: {}, ...(from === undefined ? {} : { from }) };
@@ -100,8 +105,15 @@ async function templateOn({ db }: Context, { host_id }: BuildRow, name = "base")
 
 type Read = (path: string, maxBytes: number) => Promise<string>;
 
-async function filesOf(read: Read): Promise<ContextFiles> {
-  const files = (await read(GIT_FILES_FILE, LIST_MAX_BYTES)).split("\0").filter((path) => path !== "");
+interface ClonedFiles extends ContextFiles {
+  /** Those of `files` that are links. */
+  readonly links: ReadonlySet<string>;
+}
+
+async function filesOf(read: Read): Promise<ClonedFiles> {
+  const listed = (await read(GIT_FILES_FILE, LIST_MAX_BYTES)).split("\0").filter((path) => path !== "");
+  const links = new Set(listed.flatMap((path) => (path.endsWith("/") ? [path.slice(0, -1)] : [])));
+  const files = listed.map((path) => (path.endsWith("/") ? path.slice(0, -1) : path));
   if (
     files.length > CONTEXT_ENTRIES_MAX ||
     files.some((path) => Buffer.byteLength(path) > CONTEXT_PATH_MAX_BYTES)
@@ -115,29 +127,14 @@ async function filesOf(read: Read): Promise<ContextFiles> {
     );
   const there = new Set(files);
   const texts: Record<string, string> = {};
-  for (const name of DETECTED_FILES)
-    if (there.has(name)) texts[name] = await read(`${CONTEXT_FOLDER}/${name}`, DETECTED_FILE_MAX_BYTES);
-  return { files: files.toSorted(), texts };
-}
-
-interface Reading {
-  readonly path: string;
-  readonly maxBytes: number;
-  readonly stop: AbortSignal;
-}
-
-async function readText(client: HostClient, vm: VmRef, { path, maxBytes, stop }: Reading): Promise<string> {
-  const { content } = await client.files.read(vm, path, stop);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of content as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes)
-      throw new SkerryError(
-        "context_too_large",
-        `The repository's ${path} is larger than ${maxBytes} bytes.`,
-      );
-    chunks.push(chunk);
+  for (const name of DETECTED_FILES) {
+    const text = there.has(name) ? await textOf(read, links, name) : undefined;
+    if (text !== undefined) texts[name] = text;
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return { files: files.toSorted(), texts, links };
+}
+
+/** Undefined of a link, as in a folder of the command line's machine: it may lead to what has no end, or to a file of the builder. */
+async function textOf(read: Read, links: ReadonlySet<string>, name: string): Promise<string | undefined> {
+  return links.has(name) ? undefined : read(`${CONTEXT_FOLDER}/${name}`, DETECTED_FILE_MAX_BYTES);
 }

@@ -224,7 +224,7 @@ tool find /tmp /var/tmp -xdev -mindepth 1 -delete 2>/dev/null
 end 0
 `;
 
-/** Of the commit that was cloned: its id, and its files, each with a NUL behind it. */
+/** Of the commit that was cloned: its id, and its files, each with a NUL behind it, and before that a slash where it is a link. */
 export const GIT_COMMIT_FILE = "/run/skerry-build/commit";
 export const GIT_FILES_FILE = "/run/skerry-build/files";
 
@@ -251,7 +251,7 @@ case $real/ in
   *) fault step_invalid "$STEP_FOLDER is a link that leads out of the repository" ;;
 esac
 mv -- "$real" "$context" && chmod 755 "$context" && cd "$context" && rm -rf "$work" || exit 1
-find . -mindepth 1 ! -type d -printf '%P\\0' >"$told/files" && echo "$commit" >"$told/commit" || exit 1
+find . -mindepth 1 \\( -type l -printf '%P/\\0' -o ! -type d -printf '%P\\0' \\) >"$told/files" && echo "$commit" >"$told/commit" || exit 1
 echo "commit $commit"
 `;
 

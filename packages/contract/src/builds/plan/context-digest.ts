@@ -9,6 +9,8 @@
 //   TYPE MODE ./PATH            of a named pipe (`p`) or a device (`c`, `b`), which archives that clients make by themselves can have
 //   n MAJOR:MINOR ./PATH        of a device, too: its numbers in hexadecimal digits
 //
+// A path with a file of several names (hard links) has no digest: what changes one name changes the others, and no record tells which they are.
+//
 // Extended attributes are in none of them, because a context has none: what unpacks it sets none (`tar` without `--xattrs`).
 //
 // The context itself (`.`) is all that is in it.
@@ -74,7 +76,7 @@ function isBelow(path: string, input: string): boolean {
   return input === "." || path === input || path.startsWith(`${input}/`);
 }
 
-/** Prints a line for each of `DIGEST_PATH_n`: its digest, or `-` where it is a link, leads over one, or is not there. */
+/** Prints a line for each of `DIGEST_PATH_n`: its digest, or `-` where it is a link, leads over one, is not there, or has hard links. */
 const SCRIPT = `
 cd ${CONTEXT_FOLDER} || exit 1
 export LC_ALL=C
@@ -87,6 +89,11 @@ while [ "$at" -lt "$DIGEST_PATHS" ]; do
   [ "\${!name}" != . ] || path=. least=1
   real=$(realpath -e -- "$path" 2>/dev/null)
   if [ -z "$real" ] || [ "$real" != "$(realpath -s -- "$path")" ]; then
+    echo -
+    continue
+  fi
+  several=$(find "$path" ! -type d -links +1 -print -quit | wc -c) || exit 1
+  if [ "$several" -gt 0 ]; then
     echo -
     continue
   fi

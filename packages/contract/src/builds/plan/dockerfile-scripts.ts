@@ -50,9 +50,10 @@ if [ -n "$STEP_FROM" ]; then
 fi
 `;
 
-// Without `--layers`: what they are kept for is another build, and the storage ends with this one.
+// Without `--layers`: what they are kept for is another build, and the storage ends with this one. Of the capabilities that a command of a Dockerfile has
+// elsewhere it lacks CAP_SYS_CHROOT: this isolation is a chroot, and with it a command leaves that and finds the secrets of others.
 export const BUILD_DOCKERFILE = `
-set -- --pull="$pull" --isolation chroot --format docker --file "$file" --tag localhost/skerry-build
+set -- --pull="$pull" --isolation chroot --cap-drop CAP_SYS_CHROOT --format docker --file "$file" --tag localhost/skerry-build
 [ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
 at=0
 while [ "$at" -lt "$STEP_ARGS" ]; do

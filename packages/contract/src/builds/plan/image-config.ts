@@ -43,7 +43,8 @@ export function imageConfig(text: string): ImageConfig {
 
 function variable(text: string): [string, string] {
   const [, name, value] = /^([^=\0]{1,128})=([^\0]*)$/s.exec(text) ?? [];
-  if (name === undefined || value === undefined)
+  // No JSON with a field of this name is read anywhere.
+  if (name === undefined || value === undefined || name === "__proto__")
     throw fault(`has the variable ${JSON.stringify(text.slice(0, 100))}, which is none`);
   return [name, value];
 }
