@@ -29,6 +29,11 @@ export class HostCapacity {
     );
   }
 
+  /** All hosts that may take VMs, whatever is being placed on them: most of that may be refused yet, by a quota or for a row that has changed. */
+  get withoutPending(): readonly HostLoad[] {
+    return [...this.#hosts.values()];
+  }
+
   /** Resolves when `hosts` is as it was a moment ago at least. */
   async refresh(): Promise<void> {
     if (performance.now() - this.#readAtMs > FRESH_MS) await (this.#reading ??= this.#read());

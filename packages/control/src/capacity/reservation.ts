@@ -100,9 +100,9 @@ async function reserveNow<Row>(
   const recently = candidates(context, wanted, context.hostCapacity.hosts);
   const first = recently instanceof SkerryError ? undefined : await tryAll(context, wanted, recently, write);
   if (first !== undefined) return first;
-  // A request must not be refused because of figures that are out of date.
+  // A request must not be refused because of figures that are out of date, nor of what others try to get: under lock it is seen who was first.
   await context.hostCapacity.refreshNow();
-  const now = candidates(context, wanted, context.hostCapacity.hosts);
+  const now = candidates(context, wanted, context.hostCapacity.withoutPending);
   if (now instanceof SkerryError) throw now;
   const second = await tryAll(context, wanted, now, write);
   if (second !== undefined) return second;

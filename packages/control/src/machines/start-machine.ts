@@ -25,6 +25,7 @@ import type { Context } from "../context.ts";
 import { endedMachineOf, endMachine } from "./end-machine.ts";
 import { exitReasonOfStart } from "./exit-reason.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
+import { unlessOvertaken } from "../capacity/unless-overtaken.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
@@ -58,7 +59,7 @@ export async function startMachine(
       },
       ...(on === undefined ? {} : { on, keepsDisk }),
     };
-    const reserved = await reserve(context, request, async (transaction, { host, template }) => {
+    const reserving = reserve(context, request, async (transaction, { host, template }) => {
       const starting = await transitionMachine(transaction, row, "starting", {
         ...change,
         execution_id: newId("incarnation"),
@@ -70,7 +71,9 @@ export async function startMachine(
       if (starting !== undefined) await cancelRestart(transaction, row.id);
       return starting;
     });
-    if (reserved.row === undefined) return undefined;
+    const isAsSeen = async () => (await machineById(context.db, row.id))?.version === row.version;
+    const reserved = await unlessOvertaken(reserving, isAsSeen);
+    if (reserved?.row === undefined) return undefined;
     const { address } = reserved;
     return bringUp(context, reserved.row, {
       address,

@@ -5,6 +5,7 @@ import { newIdAfter } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
 import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { reserveOn } from "../capacity/host-reservation.ts";
+import { unlessOvertaken } from "../capacity/unless-overtaken.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
@@ -13,7 +14,7 @@ import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import { takesWork } from "../vms/vm-kind.ts";
-import { adoptSandbox } from "./sandbox-facts.ts";
+import { adoptSandbox, findSandboxVersion } from "./sandbox-facts.ts";
 import {
   dropClaim,
   extendClaim,
@@ -68,10 +69,14 @@ async function resume(
   { why, event }: Pick<ResumeParams, "why" | "event">,
 ): Promise<SandboxRow | undefined> {
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
-  const { row: resuming, address } = await reserveOn(context, room, (transaction) =>
-    transitionSandbox(transaction, row, "resuming", { next: { kind: "resumed", reason: why } }),
+  const reserved = await unlessOvertaken(
+    reserveOn(context, room, (transaction) =>
+      transitionSandbox(transaction, row, "resuming", { next: { kind: "resumed", reason: why } }),
+    ),
+    async () => (await findSandboxVersion(context.db, row)) !== undefined,
   );
-  if (resuming === undefined) return undefined;
+  if (reserved?.row === undefined) return undefined;
+  const { row: resuming, address } = reserved;
   using _claim = keepClaim(context, () => extendClaim(context.db, resuming));
   const life = { id: row.id, execution_id: newIdAfter("incarnation", row.execution_id) };
   const client = context.hosts.client(address);
