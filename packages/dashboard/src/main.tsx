@@ -6,11 +6,13 @@ import { startLive } from "./live/live.ts";
 import { takeLoginCode } from "./login-code.ts";
 import { startRouter } from "./router.ts";
 import { watchServedVersion } from "./served-version.ts";
+import { makeTextsVisible } from "./ui/visible-text.ts";
 
 takeLoginCode();
 startRouter();
 startKeys();
 startLive();
 watchServedVersion();
+makeTextsVisible();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

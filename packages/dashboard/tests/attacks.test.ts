@@ -111,6 +111,38 @@ test("a file name that would end a paste and begin a command is in no command li
   world.host.fileName = before;
 });
 
+test("a name or an output that would turn the text around it is shown as it is written", async () => {
+  const { page } = dashboard;
+  const before = world.host.fileName;
+  world.host.fileName = "invoice\u202efdp.sh\x1b[2J\x9b";
+  const shown = String.raw`invoice\u202efdp.sh\x1b[2J\x9b`;
+  world.host.console.print(machine, "turned \u2067around\u2066 here\n");
+  await dashboard.logIn(world.token, `/sandboxes/${sandbox}/files`);
+  await page.getByText(shown, { exact: true }).waitFor();
+  await page
+    .getByRole("button", { name: /^Remove/ })
+    .first()
+    .click();
+  await page.getByText(`${shown} is lost.`).waitFor();
+  await page.goto(`${dashboard.url}/ui/machines/${machine}`);
+  await page.getByText(String.raw`turned \u2067around\u2066 here`).waitFor();
+  world.host.fileName = before;
+});
+
+test("marks without number over one character, in a file and in what a machine prints, leave the page as it was", async () => {
+  const { page } = dashboard;
+  const at = `/root/${world.host.fileName}`;
+  const text = `a${"\u0301".repeat(125_000)}\nend`;
+  const content = Buffer.from(text);
+  world.host.files.set(at, { size: content.length, sha256: "", mode: 0o644, content });
+  world.host.console.print(machine, `${text} of the marks\n`);
+  await dashboard.logIn(world.token, `/sandboxes/${sandbox}/files`);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByLabel(at).getByText("end").waitFor();
+  await page.goto(`${dashboard.url}/ui/machines/${machine}`);
+  await page.getByText("end of the marks").waitFor();
+});
+
 test("whose token is revoked sees no more, types no more, and is asked to log in", async () => {
   const { page } = dashboard;
   const minted = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", {
