@@ -150,3 +150,38 @@ test("a guest that sends escape sequences changes nothing outside of its screen"
   // A question for the clipboard is answered by nothing.
   expect(Buffer.concat(shell.input).toString()).not.toContain("]52");
 });
+
+test("marks without number over one character, and a line without an end, leave the page as it was", async () => {
+  const page = await atPrompt();
+  const shell = world.host.executions.last;
+  for (let line = 0; line < 5; line += 1) shell.write(`a${"\u0301".repeat(20_000)}\r\n`);
+  for (let piece = 0; piece < 50; piece += 1) shell.write("x".repeat(20_000));
+  shell.write("\r\nend\r\n");
+  await shows(page, /^end/);
+  // What a screen reader is told once a second.
+  const told = page.locator(".live-region");
+  await eventually(async () => /end\s*$/.test((await told.textContent()) ?? ""), "it is told");
+  expect((await told.textContent())?.length).toBeLessThan(5_000);
+});
+
+test("what another page has put into the clipboard does not end the paste and type a command", async () => {
+  const { page } = dashboard;
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await atPrompt();
+  const shell = world.host.executions.last;
+  // As every shell does that is to tell what is pasted from what is typed.
+  shell.write("\x1b[?2004hready\r\n");
+  await shows(page, /ready/);
+  for (const [end, visible] of [
+    ["\x1b[201~", "[201~"],
+    ["\x9b201~", "201~"],
+    ["\x03", ""],
+  ] as const) {
+    const before = shell.input.length;
+    await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(`one\n\ttwo${end}touch evil\r`)})`);
+    await page.keyboard.press("Control+Shift+V");
+    const typed = () => Buffer.concat(shell.input.slice(before)).toString();
+    await eventually(() => typed().endsWith("\x1b[201~"), "it is pasted");
+    expect(typed()).toBe(`\x1b[200~one\r\ttwo${visible}touch evil\r\x1b[201~`);
+  }
+});

@@ -1,5 +1,4 @@
-// A shell in the guest. It is in the address, so that a page that is loaded again goes on with it, and that another person can watch. The library
-// makes style elements, which the page's rules refuse.
+// A shell in the guest. It is in the address, so that a page that is loaded again goes on with it, and that another person can watch.
 
 import { FitAddon } from "@xterm/addon-fit";
 import { useSignal } from "@preact/signals";
@@ -8,10 +7,9 @@ import { useEffect, useRef } from "preact/hooks";
 import { query, setQuery } from "../router.ts";
 import { noteFailure } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
-import { draw, guardedXterm } from "./guarded-xterm.ts";
+import { drawer, guardedXterm, openXterm } from "./guarded-xterm.ts";
 import { keepShell, ownShell } from "./own-shells.ts";
 import type { VmKind } from "./vm-kind.ts";
-import { withStyleSheets } from "./with-style-sheets.ts";
 
 type State =
   | { readonly at: "connecting" | "open" | "watching" | "lost" }
@@ -90,7 +88,7 @@ async function run(vm: VmKind, id: string, { into, signal, tell }: Screen): Prom
   });
   const fit = new FitAddon();
   screen.loadAddon(fit);
-  withStyleSheets(() => screen.open(into));
+  openXterm(screen, into);
   fit.fit();
   signal.addEventListener("abort", () => screen.dispose());
   const { cols, rows } = screen;
@@ -111,7 +109,8 @@ async function run(vm: VmKind, id: string, { into, signal, tell }: Screen): Prom
   resized.observe(into);
   signal.addEventListener("abort", () => resized.disconnect());
   // Read on when it is drawn, so that what prints without end waits in the guest and not here.
-  for await (const { data } of shell) await draw(screen, data);
+  const draw = drawer(screen);
+  for await (const { data } of shell) await draw(data);
   tell({ at: "ended", code: shell.exitCode });
 }
 
