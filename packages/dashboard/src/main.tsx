@@ -5,6 +5,7 @@ import { startKeys } from "./shell/keys.ts";
 import { startLive } from "./live/live.ts";
 import { takeLoginCode } from "./login-code.ts";
 import { startRouter } from "./router.ts";
+import { followOtherTabs } from "./session.ts";
 import { watchServedVersion } from "./served-version.ts";
 import { makeTextsVisible } from "./ui/visible-text.ts";
 
@@ -12,6 +13,7 @@ takeLoginCode();
 startRouter();
 startKeys();
 startLive();
+followOtherTabs();
 watchServedVersion();
 makeTextsVisible();
 const root = document.getElementById("app");

@@ -23,6 +23,19 @@ export async function readSession(): Promise<void> {
   }
 }
 
+/** The tabs of this browser have one cookie together. */
+const others = new BroadcastChannel("skerry session");
+
+/** Tells other tabs that the session is another one, or none. What they show is of the one before, and what they did would be done by this one. */
+export function tellOtherTabs(): void {
+  others.postMessage(null);
+}
+
+/** Has other tabs begin anew when the session was changed in one of them. Call it once. */
+export function followOtherTabs(): void {
+  others.addEventListener("message", () => location.reload());
+}
+
 /** To be told of every failure: one of them may be the first to show that the session is over. */
 export function noteFailure(error: unknown): void {
   if (isLoggedOut(error)) session.value = { state: "none" };

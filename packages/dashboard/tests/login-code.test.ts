@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { Members } from "../../control/tests/support/members.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
 
@@ -85,3 +86,19 @@ test.each(["/ui/login", "/ui/login/", "/ui/login?a=1"])(
     expect(answer.status).toBe(200);
   },
 );
+
+test("where one tab logs in as another person or logs out, the others do not go on as the one before", async () => {
+  const { page } = dashboard;
+  const other = await new Members(world).newMember("admin");
+  await dashboard.logIn(world.token, "/sandboxes");
+  const tab = await page.context().newPage();
+  tab.setDefaultTimeout(60_000);
+  const { body } = await world.call<{ code: string }>("POST", "/v1/auth/login-codes", {
+    token: other.secret,
+  });
+  await tab.goto(`${dashboard.url}/ui/login#code=${body.code}`);
+  await tab.getByRole("button", { name: "Log in anew" }).click();
+  await page.getByRole("banner").getByText(other.name).waitFor();
+  await tab.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("API token").waitFor();
+});

@@ -6,7 +6,7 @@ import type { SessionCreateRequest } from "@skerry/contract/organizations/sessio
 import { useEffect } from "preact/hooks";
 import { skerry } from "../api.ts";
 import { loginCode } from "../login-code.ts";
-import { me, session } from "../session.ts";
+import { me, session, tellOtherTabs } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
 
 export function Login() {
@@ -17,6 +17,7 @@ export function Login() {
     error.value = undefined;
     try {
       session.value = { state: "open", me: await skerry.sessions.create(request) };
+      tellOtherTabs();
     } catch (failure) {
       error.value = failure;
     } finally {

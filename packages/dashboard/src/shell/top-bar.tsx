@@ -3,7 +3,7 @@ import { liveness } from "../live/live.ts";
 import { href } from "../router.ts";
 import { isReplaced } from "../served-version.ts";
 import { themes } from "../saved-theme.ts";
-import { me, readSession } from "../session.ts";
+import { me, readSession, tellOtherTabs } from "../session.ts";
 import { chooseTheme, theme } from "../theme.ts";
 import { clockText } from "../ui/text.ts";
 import { isPaletteOpen } from "./open-dialogs.ts";
@@ -34,7 +34,10 @@ export function TopBar() {
         ◐ {theme.value}
       </button>
       <span class="who">{me.value?.name}</span>
-      <button type="button" onClick={() => void skerry.sessions.end().finally(readSession)}>
+      <button
+        type="button"
+        onClick={() => void skerry.sessions.end().finally(readSession).finally(tellOtherTabs)}
+      >
         Log out
       </button>
     </header>
