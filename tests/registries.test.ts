@@ -156,6 +156,7 @@ fullTest(
 FROM ${HOSTILE}/\${REPOSITORY}:1
 ENV PRICE='$5'
 RUN cat /made >/again; cat /proc/*/root/run/skerry-registries/auth.json >>/again 2>/dev/null || true; sleep 2
+RUN busybox chroot / /bin/busybox true 2>/dev/null && echo "a command leaves its root" >>/again; true
 COPY note .
 RUN echo "$GREETING, $PRICE" >>/again
 `;
