@@ -7,7 +7,7 @@ import { takeLoginCode } from "./login-code.ts";
 import { startRouter } from "./router.ts";
 import { followOtherTabs } from "./session.ts";
 import { watchServedVersion } from "./served-version.ts";
-import { makeTextsVisible } from "./ui/visible-text.ts";
+import { makeTextsVisible } from "./ui/visible-nodes.ts";
 
 takeLoginCode();
 startRouter();

@@ -1,6 +1,5 @@
-import { h, options, type VNode } from "preact";
 import { expect, test } from "vitest";
-import { fewMarks, makeTextsVisible, visible } from "../src/ui/visible-text.ts";
+import { fewMarks, visible } from "../src/ui/visible-text.ts";
 
 test.each([
   ["plain, with\ttabs,\nlines and \r", "plain, with\ttabs,\nlines and \\x0d"],
@@ -29,13 +28,4 @@ test.each([
       joined += bounded(characters.slice(at, at + size).join(""));
     expect(joined).toBe(whole);
   }
-});
-
-test("a text becomes visible as it is rendered", () => {
-  makeTextsVisible();
-  // As the renderer makes a node of a text.
-  const node: { props: unknown } = h("p", null);
-  node.props = "a\u202eb";
-  options.vnode?.(node as VNode);
-  expect(node.props).toBe(String.raw`a\u202eb`);
 });

@@ -1,8 +1,6 @@
 // Texts of the page, most of which guests and other people have written. What none of them may do, whichever part of the page shows it: reorder
 // the text around it, so that a person confirms the removal of another file than the one that is named, and hold the page up.
 
-import { options, type VNode } from "preact";
-
 /** Control characters, and those that change the direction of what is read. A tab and a line break do what is expected of them. */
 // eslint-disable-next-line no-control-regex
 const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
@@ -35,16 +33,5 @@ export function fewMarks(): (piece: string) => string {
     });
     if (piece !== "") before = ending;
     return kept;
-  };
-}
-
-/** Every text that is rendered from now on. Call it once, before anything is. */
-export function makeTextsVisible(): void {
-  const before = options.vnode?.bind(options);
-  options.vnode = (node: VNode) => {
-    const text: { props: unknown } = node;
-    // A text is a node without a type, and is its own properties.
-    if (typeof text.props === "string") text.props = visible(text.props);
-    before?.(node);
   };
 }
