@@ -1,22 +1,27 @@
 // Archives of files that wait for the builds of E2B's clients: how many there may be, and for how long.
 
+import { hash as digest } from "node:crypto";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { archiveName } from "../src/e2b/template-archives.ts";
 import { addChunk } from "../src/e2b/template-store.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
+const sha256 = (text: string) => digest("sha256", text);
 
 describe("archives", () => {
   const hash = "ef".repeat(32);
+  const name = () =>
+    archiveName({ credentials: { secretSha256: sha256(world.token), orgId: world.orgId }, hash });
   const link = async () =>
     (await world.call<{ present: boolean; url: string }>("GET", `/e2b/templates/any/files/${hash}`)).body;
   const send = async (body: string) => (await fetch((await link()).url, { method: "PUT", body })).status;
   const held = async () => {
     const { rows } = await sql<{ bytes: number }>`
       select coalesce(sum(length(content)), 0)::integer as bytes from e2b_archive_chunks c
-      where not exists (select from e2b_archives a where a.upload = c.upload and a.hash <> ${hash})`.execute(
+      where not exists (select from e2b_archives a where a.upload = c.upload and a.hash <> ${name()})`.execute(
       world.db,
     );
     return rows[0]?.bytes;
@@ -51,6 +56,23 @@ describe("archives", () => {
     expect(await send("")).toBe(400);
     expect(await held()).toBe("second".length);
     expect((await link()).present).toBe(true);
+  });
+
+  test("are there for the token alone that has sent them", async () => {
+    expect(await send("mine")).toBe(200);
+    const other = await world.call<{ token: string }>("POST", "/v1/auth/tokens", { body: {} });
+    const linkOf = async (token: string) =>
+      (
+        await world.call<{ present: boolean; url: string }>("GET", `/e2b/templates/any/files/${hash}`, {
+          token,
+        })
+      ).body;
+    const { present, url } = await linkOf(other.body.token);
+    expect(present).toBe(false);
+    expect((await fetch(url, { method: "PUT", body: "another's" })).status).toBe(200);
+    expect(await held()).toBe("mine".length);
+    expect((await linkOf(other.body.token)).present).toBe(true);
+    await sql`delete from e2b_archives where hash <> ${name()}`.execute(world.db);
   });
 
   test("that are asked for stay, and others go without being asked for", async () => {

@@ -1,10 +1,10 @@
 // Archives of files that E2B's clients send before a build begins, by the hash that they give them: kept in the database, where every replica finds
-// them, until the build's microVM has them or an hour is over. The URL that takes one carries the right to send just that.
+// them, until the build's microVM has them or an hour is over. The URL that takes one carries the right to send just that. The hash says nothing of what was
+// sent, so an archive is there for the token alone that has sent it: nobody puts other files under the hash of a colleague's.
 
-import { randomUUID } from "node:crypto";
+import { hash as digest, randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { publicAddress } from "../http/public-address.ts";
 import { addChunk, dropUpload, finishArchive, keepArchive } from "./template-store.ts";
@@ -19,6 +19,11 @@ const CHUNK_BYTES = 1024 * 1024;
 const URL_LIFE_S = 3_600;
 /** Rows that make room where a link is asked for; the service `sweeper` does the rest. */
 const SWEPT_MAX = 1_000;
+
+/** The name under which an archive of this token is kept. */
+export function archiveName({ credentials, hash }: Pick<UploadRight, "credentials" | "hash">): string {
+  return digest("sha256", `${credentials.secretSha256}\n${hash}`);
+}
 
 /** Whether it is there already, and where it may be sent. */
 export async function uploadLink(
@@ -36,7 +41,10 @@ export async function uploadLink(
     code,
   });
   return {
-    present: await keepArchive(context.db, { orgId: credentials.orgId, hash }),
+    present: await keepArchive(context.db, {
+      orgId: credentials.orgId,
+      hash: archiveName({ credentials, hash }),
+    }),
     url: `${publicAddress(request)}/e2b/archives/${hash}?${query.toString()}`,
   };
 }
@@ -44,10 +52,11 @@ export async function uploadLink(
 /** Resolves when it is there whole. Throws `too_many_streams` where the organization sends too many at once. */
 export async function takeArchive(
   { db, openArchives }: Context,
-  { orgId }: Caller,
-  { hash, content }: { readonly hash: string; readonly content: AsyncIterable<Buffer> },
+  right: Pick<UploadRight, "credentials" | "hash">,
+  content: AsyncIterable<Buffer>,
 ): Promise<void> {
-  using _open = openArchives.take({ orgId }, { kind: { noun: "archive" }, id: hash });
+  const { orgId } = right.credentials;
+  using _open = openArchives.take({ orgId }, { kind: { noun: "archive" }, id: right.hash });
   const upload = randomUUID();
   try {
     let index = 0;
@@ -58,7 +67,7 @@ export async function takeArchive(
       if (bytes > ARCHIVE_MAX_BYTES || !(await addChunk(db, added, HELD_MAX_BYTES))) throw tooLarge();
     }
     if (bytes === 0) throw new SkerryError("bad_request", "The archive is empty: no bytes were sent.");
-    await finishArchive(db, { orgId, hash, upload });
+    await finishArchive(db, { orgId, hash: archiveName(right), upload });
   } catch (error) {
     await dropUpload(db, upload).catch(() => undefined); // forgotten after an hour otherwise
     throw error;

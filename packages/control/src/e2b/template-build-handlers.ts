@@ -25,7 +25,7 @@ import { checker } from "./checked-body.ts";
 import { apiCredentials } from "./credentials.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { askedBuild, faultOf } from "./template-builds.ts";
-import { takeArchive, uploadLink } from "./template-archives.ts";
+import { archiveName, takeArchive, uploadLink } from "./template-archives.ts";
 import { uploadRightOf } from "./upload-right.ts";
 import { TemplateBody, translateTemplate, type KeptTemplate } from "./template-steps.ts";
 import { baseOf } from "./template-starts.ts";
@@ -130,10 +130,10 @@ const uploadFilesLink: E2bHandler = async (context, request, reply) => {
 };
 
 export const uploadArchive: E2bHandler = async (context, request, reply) => {
-  const { hash } = await uploadRightOf(context, request);
+  const right = await uploadRightOf(context, request);
   // Leaving the loop must not destroy the connection: the answer still has to go out.
   const content = request.raw.iterator({ destroyOnReturn: false });
-  await takeArchive(context, callerOf(request), { hash, content });
+  await takeArchive(context, right, content);
   return reply.code(200).send(null);
 };
 
@@ -151,8 +151,12 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
     const creation = buildCreation(context, caller, { ...named, ...native, ...size }, asked.id);
     await createIdempotently(context, { request, reply }, creation);
     // The client waits for its answer, not for a microVM: it asks how far the build is.
+    const { secretSha256 } = apiCredentials(context, request);
     if (hashes.length > 0)
-      void sendFilesLater(context, caller, { id: asked.id, body, hashes, gone: reply.server.ending });
+      void sendFilesLater(context, caller, {
+        ...{ id: asked.id, body, hashes, secretSha256 },
+        gone: reply.server.ending,
+      });
   } catch (error) {
     const fault = faultOf(error, body);
     if (fault === undefined) {
@@ -227,14 +231,21 @@ const ATTEMPTS = 6;
 interface Files {
   readonly id: string;
   readonly hashes: readonly string[];
+  /** Of the token that has sent them. */
+  readonly secretSha256: string;
   readonly gone: AbortSignal;
 }
 
-async function sendFiles(context: Context, caller: Caller, { id, hashes, gone }: Files): Promise<void> {
+async function sendFiles(
+  context: Context,
+  caller: Caller,
+  { id, hashes, secretSha256, gone }: Files,
+): Promise<void> {
   const { orgId } = caller;
+  const nameOf = (hash: string) => archiveName({ credentials: { secretSha256, orgId }, hash });
   const parts = hashes.map((hash) => ({
     folder: hash,
-    content: () => unpacked(readArchive(context.db, { orgId, hash })),
+    content: () => unpacked(readArchive(context.db, { orgId, hash: nameOf(hash) })),
   }));
   for (let left = ATTEMPTS; ; left--) {
     try {
