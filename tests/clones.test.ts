@@ -2,7 +2,7 @@
 // what must differ differs, the clocks are right, and neither finds a way to the other or to the host.
 
 import { spawn } from "node:child_process";
-import { readFile, readlink } from "node:fs/promises";
+import { readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -139,11 +139,11 @@ describe("the process that runs a sandbox", () => {
   });
 
   test("holds its disk, so that no other QEMU can write to it", async () => {
-    const { uids, folder } = await confinementOf(one);
+    const { folder } = await confinementOf(one);
     const disk = join(folder, "disk.qcow2");
-    const [uid = 0] = uids;
-    expect(await asUser(uid, 'qemu-img info --force-share "$0" >/dev/null', disk)).toBe(0);
-    expect(await asUser(uid, 'qemu-img info "$0" >/dev/null', disk)).not.toBe(0);
+    // As root: the folder of all VMs is closed to every other user.
+    expect(await asUser(0, 'qemu-img info --force-share "$0" >/dev/null', disk)).toBe(0);
+    expect(await asUser(0, 'qemu-img info "$0" >/dev/null', disk)).not.toBe(0);
   });
 
   test("cannot enter another sandbox's folder, read its disk, or speak to its sockets", async () => {
@@ -151,7 +151,10 @@ describe("the process that runs a sandbox", () => {
     const [uid = 0] = uids;
     const [otherUid = 0] = other.uids;
     const disk = join(other.folder, "disk.qcow2");
-    expect(await asUser(otherUid, 'test -r "$0" -a -w "$0"', disk)).toBe(0);
+    // It is the other one's own, and yet no user enters the folder of all VMs: QEMU got it in its jail.
+    expect((await stat(disk)).uid).toBe(otherUid);
+    expect((await stat(other.folder)).mode & 0o007).toBe(0);
+    expect(await asUser(otherUid, 'test -r "$0"', disk)).not.toBe(0);
     expect(await asUser(uid, 'ls "$0"', other.folder)).not.toBe(0);
     expect(await asUser(uid, 'cat "$0"', disk)).not.toBe(0);
     for (const name of ["disk.qcow2", "agent.sock", "qmp.sock", "vm.json", "qemu.log"]) {

@@ -188,8 +188,8 @@ test("by their names ports need no token, unless the client says so or one of th
   const closed = await Sandbox.create({ ...options, network: { allowPublicTraffic: false } });
   const plain = await Sandbox.create({ ...e2bOptions(world) });
   const status = async ({ sandboxId }: Sandbox) => (await ask(8000, sandboxId, "/"))[0];
-  // Nothing listens there.
-  expect([await status(one), await status(closed), await status(plain)]).toEqual([502, 403, 401]);
+  // Nothing listens there. What is closed is refused alike, whatever its ports are.
+  expect([await status(one), await status(closed), await status(plain)]).toEqual([502, 403, 403]);
   expect((await one.getInfo()).network?.allowPublicTraffic).toBe(true);
   expect((await closed.getInfo()).network?.allowPublicTraffic).toBe(false);
   await world.call("PATCH", `/v1/sandboxes/${nativeId(one.sandboxId)}/ports/9000`, {

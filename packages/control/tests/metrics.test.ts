@@ -212,8 +212,8 @@ test("creations and commands are timed, those that fail apart, and what is ours 
 test("each background service tells its runs, how long they took, what they did and when one last succeeded", async () => {
   const { id } = await world.createSandbox();
   await sql`update sandboxes set expires_at = now() where id = ${id}`.execute(world.db);
-  // What it sweeps is not there.
-  await sql`alter table idempotency_keys rename to elsewhere`.execute(world.db);
+  // What it copies is not there.
+  await sql`alter table template_copies rename to elsewhere`.execute(world.db);
   const stop = new AbortController();
   const every = 60_000;
   const schedule = runSchedule(
@@ -247,8 +247,9 @@ test("each background service tells its runs, how long they took, what they did 
     "the reaper is counted",
   );
   await eventually(
-    async () => (await of("skerry_background_runs_total", { service: "sweeper", outcome: "error" })) >= 1,
-    "the sweeper is counted as an error",
+    async () =>
+      (await of("skerry_background_runs_total", { service: "template-spreader", outcome: "error" })) >= 1,
+    "the spreader is counted as an error",
   );
   stop.abort();
   await schedule;
@@ -258,6 +259,6 @@ test("each background service tells its runs, how long they took, what they did 
   expect(
     Date.now() / 1_000 - last("skerry_background_last_run_timestamp_seconds", "sandbox-reaper"),
   ).toBeLessThan(600);
-  expect(last("skerry_background_last_run_timestamp_seconds", "sweeper")).toBeGreaterThan(0);
-  expect(last("skerry_background_last_success_timestamp_seconds", "sweeper")).toBe(0);
+  expect(last("skerry_background_last_run_timestamp_seconds", "template-spreader")).toBeGreaterThan(0);
+  expect(last("skerry_background_last_success_timestamp_seconds", "template-spreader")).toBe(0);
 });
