@@ -164,10 +164,11 @@ test("a server of plain files is cloned as it is now, without what Git keeps and
   expect(await readdir(join(small.context, "sub"))).toEqual([]);
   expect((await lstat(join(small.context, "out"))).isSymbolicLink()).toBe(true);
   expect(await told("commit")).toBe(`${commit}\n`);
+  // With a slash behind a link.
   expect((await told("files")).split("\0").toSorted()).toEqual([
     "",
     ".gitmodules",
-    "out",
+    "out/",
     "package.json",
     "web/index.html",
   ]);
