@@ -245,5 +245,6 @@ function msUntil(tickets: number, { perMinute }: Rate): number {
 }
 
 function secondsOf(ms: number): number {
-  return Math.ceil(ms / 1_000);
+  // Of whole milliseconds: the difference of two times may be a trifle too large, which would be a second more.
+  return Math.ceil(Math.round(ms) / 1_000);
 }
