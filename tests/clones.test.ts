@@ -153,7 +153,7 @@ describe("the process that runs a sandbox", () => {
     const disk = join(other.folder, "disk.qcow2");
     // It is the other one's own, and yet no user enters the folder of all VMs: QEMU got it in its jail.
     expect((await stat(disk)).uid).toBe(otherUid);
-    expect((await stat(other.folder)).mode & 0o007).toBe(0);
+    expect((await stat(disk)).mode & 0o077).toBe(0);
     expect(await asUser(otherUid, 'test -r "$0"', disk)).not.toBe(0);
     expect(await asUser(uid, 'ls "$0"', other.folder)).not.toBe(0);
     expect(await asUser(uid, 'cat "$0"', disk)).not.toBe(0);
