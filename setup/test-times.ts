@@ -17,8 +17,8 @@ export interface FileTime {
 }
 
 export interface TestTimes {
-  /** The commit that was tested. */
-  readonly commit: string;
+  /** The newest commit whose run was green; undefined while there was none. */
+  readonly commit?: string | undefined;
   readonly files: readonly FileTime[];
 }
 
@@ -38,9 +38,10 @@ export function keptTimes(): TestTimes | undefined {
   return undefined;
 }
 
-/** Keeps those of a whole run for the next one. */
-export function keepTimes(files: readonly FileTime[]): void {
-  const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
+/** Keeps those of a whole run for the next one. A run that failed leaves the commit of the one before, so that what changed since is tried again. */
+export function keepTimes(files: readonly FileTime[], isGreen: boolean): void {
+  const head = () => execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
+  const commit = isGreen ? head() : keptTimes()?.commit;
   for (const place of places) {
     mkdirSync(dirname(place), { recursive: true });
     writeFileSync(`${place}.new`, JSON.stringify({ commit, files } satisfies TestTimes));

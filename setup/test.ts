@@ -45,7 +45,6 @@ async function main(): Promise<number> {
   const report: TestReport = { testResults: outcomes.flatMap((one) => one.report.testResults) };
   const again = triesTwice ? await triedAgain(runs, report, failed) : { report, stillFailed: failed };
   const times = outcomes.flatMap((one) => one.times);
-  if (filters.length === 0) keepTimes(times);
   process.stdout.write(tableOf(times) + runs.sampled());
   // What a test leaves behind fails a run without a file of its own, and no second try mends it.
   const littered = outcomes.filter((one) => failedFiles(one).length === 0 && isFailed(one)).length;
@@ -56,7 +55,9 @@ async function main(): Promise<number> {
   if (passed === 0) process.stdout.write("no test ran: no file is named so\n");
   const faults = failuresIn(again.stillFailed) + littered + Number(!checked);
   process.stdout.write(`${passed} passed, ${faults} failed\n`);
-  return faults === 0 && left === 0 && passed > 0 ? 0 : 1;
+  const isGreen = faults === 0 && left === 0 && passed > 0;
+  if (filters.length === 0) keepTimes(times, isGreen);
+  return isGreen ? 0 : 1;
 }
 
 async function compute(runs: TestRuns): Promise<{ readonly checked: boolean; readonly computed: Outcome }> {

@@ -37,7 +37,7 @@ export interface Context {
   readonly sealing: Sealing;
   /** The way of events into the audit log. */
   readonly trail: AuditTrail;
-  /** Of signed URLs, and of what E2B's clients get. */
+  /** Keys of signed URLs, and of what E2B's clients get. */
   readonly signing: SigningKeys;
   /** Undefined: none is set. */
   readonly objectStore: Bucket | undefined;

@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 /** Kinds of one organization, and of one of its tokens, that are told apart within a minute. */
 const KINDS_PER_ORGANIZATION_MAX = 20;
 const KINDS_PER_TOKEN_MAX = 5;
-/** What comes beyond them is one event for each token, without the details that differ, so that no token hides the events of another
+/** Further kinds are one event for each token, without the details that differ, so that no token hides the events of another
  *  one; and one event for all tokens beyond this number. A replica stores at most 61 events a minute of an organization. */
 const OTHERS_TOKENS_MAX = 20;
 
@@ -24,10 +24,10 @@ interface ManyKinds {
   readonly resource_kind: string;
 }
 
-/** What one organization's calls have left since the last minute ended. Undefined: nothing that is not stored. */
+/** Events of one organization since the last minute ended. Undefined: all of the kind are stored. */
 interface Counted {
   readonly kinds: Map<string, FoldedEvent | undefined>;
-  /** By token; with the empty key those of all further tokens. */
+  /** Keys are tokens; the empty key has the events of all further tokens. */
   readonly others: Map<string, FoldedEvent>;
 }
 

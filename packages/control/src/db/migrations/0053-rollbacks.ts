@@ -1,4 +1,4 @@
-// What a VM that is rolled back goes on from, written down before anything of it is given up.
+// The snapshot that a VM is rolled back to, written down before control gives up anything of that VM.
 
 export const rollbacks = `
 -- See Rollback. Null where the sandbox is not on its way to a snapshot.
