@@ -1,6 +1,6 @@
 // How a host process takes over the VMs that run when it starts: each on its own, and none holds up another one.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -38,9 +38,11 @@ test.each([
   "a QEMU that no record names is ended, and %s of a record of another version runs on with its slot",
   async (name, folderOfKept) => {
     const uid = 1_899_400_007;
+    // The shell reads for ever by itself: a child of it would outlive it.
+    const waiting: StdioOptions = ["pipe", "ignore", "ignore"];
     const start = (called: string, cwd = "/"): ChildProcess =>
-      spawn("/bin/sh", ["-c", "sleep 600; :", "sh", "-name", called], {
-        stdio: "ignore",
+      spawn("/bin/sh", ["-c", "read -r _", "sh", "-name", called], {
+        stdio: waiting,
         uid,
         gid: uid,
         cwd,
@@ -50,8 +52,8 @@ test.each([
     const kept = start(name, join(vms, folderOfKept));
     const stranger = start("skerry-1a2b3c:sbx_x:exe_1");
     // Its guest has taken it over and changed what it is called.
-    const disguised = spawn("/bin/sh", ["-c", "sleep 600; :"], {
-      stdio: "ignore",
+    const disguised = spawn("/bin/sh", ["-c", "read -r _"], {
+      stdio: waiting,
       uid: uid + 1,
       gid: uid + 1,
     });

@@ -59,7 +59,8 @@ export class EngineStub {
 
 /** A process that stands for a QEMU. */
 export async function idle(...args: readonly string[]): Promise<ChildProcess> {
-  const child = spawn("/bin/sh", ["-c", "sleep 600; :", "sh", ...args], { stdio: "ignore" });
+  // The shell reads for ever by itself: a child of it would outlive it.
+  const child = spawn("/bin/sh", ["-c", "read -r _", "sh", ...args], { stdio: ["pipe", "ignore", "ignore"] });
   await once(child, "spawn");
   return child;
 }
