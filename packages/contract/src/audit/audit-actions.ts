@@ -19,6 +19,7 @@ export const auditActions = [
   "build.secret",
   "cache.clear",
   "cache.list",
+  "clock.step",
   "event.follow",
   "host.activate",
   "host.drain",

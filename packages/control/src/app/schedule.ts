@@ -18,6 +18,8 @@
 //   usage-sampler         30 s   what organizations have, for its history
 //   audit-sweeper         10 min  audit events that are older than they are kept
 //   sweeper               10 min  idempotency keys and rate buckets of yesterday, and what else is old
+//
+// Beside them each replica watches the database's clock.
 
 import { hostname } from "node:os";
 import type { Config } from "./config.ts";
@@ -38,6 +40,7 @@ import { builder } from "../builds/builder.ts";
 import { layerStorer } from "../object-store/layer-storer.ts";
 import { mover } from "../moves/mover.ts";
 import { templateSpreader } from "../moves/template-spreader.ts";
+import { ClockWatch } from "../platform/clock-watch.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartQueue } from "../machines/restart-queue.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
@@ -113,7 +116,7 @@ const RUNG_AT_START: readonly ServiceName[] = [
   "builder",
 ];
 
-/** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
+/** Watches the database's clock, and runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
 export async function runSchedule(
   context: Context,
   config: Settings,
@@ -122,9 +125,10 @@ export async function runSchedule(
   const leases = newLeases(context);
   const run = { stop, leases, observer: observerOf(context) };
   for (const service of RUNG_AT_START) context.wake(service);
-  await Promise.all(
-    allServices(context, config).map((fenced) => runService(fenced, wakeups.of(fenced.service.name), run)),
-  );
+  await Promise.all([
+    new ClockWatch(context).run(stop),
+    ...allServices(context, config).map((fenced) => runService(fenced, wakeups.of(fenced.service.name), run)),
+  ]);
 }
 
 /** The holder's name tells people which process it was; the token of a lease is what counts. */

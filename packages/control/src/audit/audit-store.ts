@@ -3,11 +3,11 @@
 import { sql } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
 import type { Database } from "../db/database.ts";
+import { daysAgo } from "../db/steady-time.ts";
 import type { AuditRow } from "./insert-audit-events.ts";
 
 /** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
 const CLOCK_SLACK_MS = 10 * 60_000;
-const DAY_MS = 24 * 3_600_000;
 
 export interface AuditFilter {
   readonly orgId: string;
@@ -49,11 +49,12 @@ export function listAuditEvents(db: Database, filter: AuditFilter): Promise<Audi
 
 /** Deletes up to `limit` of the oldest events past this age, and returns how many. */
 export async function forgetAuditEvents(db: Database, olderThanDays: number, limit: number): Promise<number> {
-  const last = firstIdAt("audit", Date.now() - olderThanDays * DAY_MS + CLOCK_SLACK_MS);
+  const since = await timeAgo(db, olderThanDays);
+  const last = firstIdAt("audit", since.getTime() + CLOCK_SLACK_MS);
   const { numAffectedRows } = await sql`
     delete from audit_events where id in (
       select id from audit_events
-      where id < ${last} and at < now() - ${olderThanDays} * interval '1 day'
+      where id < ${last} and at < ${since}
       order by id limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
@@ -68,13 +69,21 @@ export async function forgetOldEvents(
   db: Database,
   { orgId, kept, limit }: { readonly orgId: string; readonly kept: number; readonly limit: number },
 ): Promise<number> {
-  const last = firstIdAt("audit", Date.now() - YOUNG_DAYS * DAY_MS - CLOCK_SLACK_MS);
+  const since = await timeAgo(db, YOUNG_DAYS);
+  const last = firstIdAt("audit", since.getTime() - CLOCK_SLACK_MS);
   const { numAffectedRows } = await sql`
     delete from audit_events where id in (
       select id from audit_events
-      where org_id = ${orgId} and at < now() - ${YOUNG_DAYS} * interval '1 day' and id <= (
+      where org_id = ${orgId} and at < ${since} and id <= (
         select id from audit_events where org_id = ${orgId} and id < ${last} order by id desc offset ${kept} limit 1)
       order by id limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
+}
+
+async function timeAgo(db: Database, days: number): Promise<Date> {
+  const { rows } = await sql<{ since: Date }>`select ${daysAgo(days)} as since`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error("the database has told no time");
+  return row.since;
 }

@@ -14,8 +14,6 @@ import { BoundedUpload } from "../vms/files/bounded-upload.ts";
 import { noteContext, type BuildRow } from "./build-store.ts";
 import { getBuild } from "./builds.ts";
 
-/** A build whose context does not come is not worth the room that it holds. */
-const CONTEXT_WITHIN_MS = 10 * 60_000;
 const AGAIN_MS = 500;
 /** How long the microVM of a build may take to start. */
 const VM_WITHIN_MS = 300_000;
@@ -66,17 +64,12 @@ export async function whileAwaited<T>(
   const { row } = await getBuild(context, caller, id);
   requireWaiting(row);
   using _open = context.openUploads.take(caller, { kind: { noun: "build" }, id });
-  const late = AbortSignal.timeout(Math.max(0, Math.ceil(contextWaitMs(row))));
+  const late = AbortSignal.timeout(Math.max(0, Math.ceil(row.context_left_ms)));
   try {
     return await send(AbortSignal.any([upload.gone, late]));
   } catch (error) {
     throw late.aborted ? contextMissing() : error;
   }
-}
-
-/** How long the build still waits for its context. */
-export function contextWaitMs({ created_at }: Pick<BuildRow, "created_at">): number {
-  return CONTEXT_WITHIN_MS - (Date.now() - created_at.getTime());
 }
 
 export function contextMissing(): SkerryError {

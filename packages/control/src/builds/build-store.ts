@@ -16,22 +16,29 @@ import { backoff } from "../db/backoff.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { forgetBeyond, type Kept } from "../db/keep-newest.ts";
+import { ago, steadyNow } from "../db/steady-time.ts";
 import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
   /** Until `ends_by`, by the database's clock. */
   readonly left_ms: number;
+  /** How long it still waits for its context. */
+  readonly context_left_ms: number;
 };
 export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "bytes"> & {
   readonly position: number;
   readonly bytes: number | null;
 };
 
+/** A build whose context does not come is not worth the room that it holds. */
+const CONTEXT_WITHIN_MS = 10 * 60_000;
 /** Longest pause between two attempts at a step of a build, in seconds. */
 const RETRY_MAX_S = 15;
 
 const underWay = sql`status in (${sql.join(buildStatusesUnderWay)})`;
-const columns = sql`builds.*, (extract(epoch from ends_by - now()) * 1000)::float8 as left_ms`;
+const columns = sql`
+  builds.*, (extract(epoch from ends_by - ${steadyNow}) * 1000)::float8 as left_ms,
+  (extract(epoch from created_at - ${ago(sql`${sql.lit(CONTEXT_WITHIN_MS)} * interval '1 millisecond'`)}) * 1000)::float8 as context_left_ms`;
 const stepColumns = sql`*, position::float8 as position, bytes::float8 as bytes`;
 
 export async function insertBuild(

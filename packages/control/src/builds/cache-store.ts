@@ -5,6 +5,7 @@ import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import type { InstallationLimits } from "../context.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { ago, daysAgo } from "../db/steady-time.ts";
 
 export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
   readonly bytes: number;
@@ -101,7 +102,7 @@ export async function clearCached(db: Database, orgId: string): Promise<CacheTot
 export async function evictUnused(db: Database, days: number): Promise<CacheTotal> {
   return evicted(
     db,
-    sql`(last_used_at < now() - ${days} * interval '1 day'
+    sql`(last_used_at < ${daysAgo(days)}
       or org_id in (select id from organizations where deleted_at is not null))`,
   );
 }
@@ -128,7 +129,7 @@ export async function makeRoomOnDisks(db: Database): Promise<CacheTotal> {
   const total = { entries: 0, bytes: 0 };
   for (const { id, bytes, lacking } of await cachedByHost(db)) {
     if (lacking <= 0 || bytes === 0) continue;
-    const unused = sql`last_used_at < now() - interval '1 hour'`;
+    const unused = sql`last_used_at < ${ago(sql`interval '1 hour'`)}`;
     const bounds = { bytes: Math.max(0, bytes - lacking), owner: id };
     const gone = await evictBeyond(db, "host_id", bounds, unused);
     total.entries += gone.entries;
@@ -244,7 +245,7 @@ export async function cachedToDelete(
   const { rows } = await sql<{ id: string; host_id: string; bytes: number }>`
     select build_cache.id, host_id, bytes::float8 as bytes from build_cache join hosts on hosts.id = host_id
     where (build_cache.status = 'deleting'
-        or build_cache.status = 'writing' and build_cache.created_at < now() - ${WRITTEN_WITHIN})
+        or build_cache.status = 'writing' and build_cache.created_at < ${ago(WRITTEN_WITHIN)})
       and (hosts.status <> 'offline' or hosts.removed_at is not null)
     order by random() limit ${limit}`.execute(db);
   return rows;

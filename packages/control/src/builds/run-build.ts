@@ -27,7 +27,7 @@ import { answerFromVersion } from "./answered-build.ts";
 import { configOfBuild } from "./build-config.ts";
 import { keepDenials } from "./build-egress.ts";
 import { afterClone } from "./detect-source.ts";
-import { contextMissing, contextWaitMs } from "./build-context.ts";
+import { contextMissing } from "./build-context.ts";
 import { noteImage } from "./note-image.ts";
 import { dropCached } from "./cache-store.ts";
 import { wholeKey } from "./cached-prefix.ts";
@@ -144,7 +144,7 @@ async function startVm(
     return beginWithoutCache(context.db, row);
   }
   if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
-  if (contextWaitMs(row) <= 0) throw contextMissing();
+  if (row.context_left_ms <= 0) throw contextMissing();
   await waitWithBuild(context.db, row, CONTEXT_WAIT_S);
   return "waits";
 }

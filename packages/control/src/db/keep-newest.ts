@@ -3,6 +3,7 @@
 
 import { sql, type RawBuilder } from "kysely";
 import type { Queries } from "./database.ts";
+import { ago, daysAgo } from "./steady-time.ts";
 
 export interface Kept {
   readonly table: string;
@@ -35,8 +36,8 @@ export async function forgetBeyond(
         ) newest
         window newest_first as (order by since desc, place desc)
       ) over_now
-      where since < now() - ${days} * interval '1 day'
-        or since <= now() - ${minutesMin} * interval '1 minute' and (count > ${rowsMax} or bytes > ${bytesMax})
+      where since < ${daysAgo(days)}
+        or since <= ${ago(sql`${minutesMin} * interval '1 minute'`)} and (count > ${rowsMax} or bytes > ${bytesMax})
       limit ${limit}
     ))`.execute(db);
   return Number(numAffectedRows ?? 0);

@@ -50,6 +50,7 @@ import { signingKeys } from "./migrations/0050-signing-keys.ts";
 import { boundedRows } from "./migrations/0051-bounded-rows.ts";
 import { pausedEphemeral } from "./migrations/0052-paused-ephemeral.ts";
 import { rollbacks } from "./migrations/0053-rollbacks.ts";
+import { clockEras } from "./migrations/0054-clock-eras.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -105,6 +106,7 @@ const migrations = [
   { number: 51, name: "bounded-rows", text: boundedRows },
   { number: 52, name: "paused-ephemeral", text: pausedEphemeral },
   { number: 53, name: "rollbacks", text: rollbacks },
+  { number: 54, name: "clock-eras", text: clockEras },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

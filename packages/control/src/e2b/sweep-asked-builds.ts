@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
 import type { Queries } from "../db/database.ts";
 import { forgetBeyond, type Kept } from "../db/keep-newest.ts";
+import { ago } from "../db/steady-time.ts";
 
 /** Without those that the organization's templates and its builds under way stand on. As many as there are native builds that have ended. */
 export const keptAskedBuilds: Kept = {
@@ -24,7 +25,7 @@ export async function sweepAskedBuilds(db: Queries, orgId: string, limit: number
   const { numAffectedRows } = await sql`
     delete from e2b_builds where id in (
       select id from e2b_builds
-      where org_id = ${orgId} and body is null and fault is null and created_at < now() - interval '1 hour'
+      where org_id = ${orgId} and body is null and fault is null and created_at < ${ago(sql`interval '1 hour'`)}
       limit ${limit}
     )`.execute(db);
   return Math.max(Number(numAffectedRows ?? 0), await forgetBeyond(db, keptAskedBuilds, { orgId, limit }));

@@ -5,6 +5,7 @@ import type { Database, Queries } from "../db/database.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 import { prepared } from "../db/prepared.ts";
 import { asyncCommit } from "../db/async-commit.ts";
+import { ago } from "../db/steady-time.ts";
 
 /** Whose key it is. Another organization or user has a ledger of its own. */
 export interface KeyOwner {
@@ -34,7 +35,7 @@ const CLAIM_MS = 15_000;
 const KEPT_HOURS = 24;
 
 const claimedUntil = sql`now() + ${CLAIM_MS} * interval '1 millisecond'`;
-const ancient = sql`now() - ${KEPT_HOURS} * interval '1 hour'`;
+const ancient = ago(sql`${KEPT_HOURS} * interval '1 hour'`);
 
 /** True where the key was unused, or forgotten by now: it is this attempt's. The transaction that writes the resource brings the claim to
  *  the disk with it. */

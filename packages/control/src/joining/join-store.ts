@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
+import { daysAgo } from "../db/steady-time.ts";
 
 export interface NewJoinToken {
   readonly id: string;
@@ -47,7 +48,7 @@ export async function useJoinToken(db: Queries, id: string, hostId: string): Pro
 export async function sweepJoinTokens(db: Database, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from join_tokens where id in (
-      select id from join_tokens where expires_at < now() - interval '1 day' limit ${limit}
+      select id from join_tokens where expires_at < ${daysAgo(1)} limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
 }

@@ -3,6 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import { RESTARTS_KEPT } from "@skerry/contract/machines/machine-end";
 import type { Queries, Tables } from "../db/database.ts";
+import { daysAgo } from "../db/steady-time.ts";
 import type { ExitReason } from "./exit-reason.ts";
 
 export type MachineEndRow = Selectable<Tables["machine_ends"]>;
@@ -44,7 +45,7 @@ export async function listMachineEnds(
 export async function forgetMachineEnds(db: Queries, olderThanDays: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from machine_ends where id in (
-      select id from machine_ends where ended_at < now() - ${olderThanDays} * interval '1 day' order by ended_at limit ${limit}
+      select id from machine_ends where ended_at < ${daysAgo(olderThanDays)} order by ended_at limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
 }

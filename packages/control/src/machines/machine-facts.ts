@@ -5,6 +5,7 @@ import { HEALTHY_AFTER_S } from "@skerry/contract/machines/machine-status";
 import { isClaimed } from "../db/claims.ts";
 import { isPostponed } from "../vms/postpone.ts";
 import type { Database, Tables } from "../db/database.ts";
+import { steadyNow } from "../db/steady-time.ts";
 
 type Row = Selectable<Tables["machines"]>;
 
@@ -56,7 +57,7 @@ const FACTS = sql`
     when status in ('creating', 'starting', 'stopping') and ${isClaimed()} then claimed_until
     when ${isPostponed} and (status in ('destroying', 'stopping') or status = 'running' and egress_applied <> egress_version)
       then retry_at
-  end - now()) * 1000)::double precision as due_in_ms`;
+  end - ${steadyNow}) * 1000)::double precision as due_in_ms`;
 
 /** Bound of one comparison. A host with more machines than this would need another design first. */
 const FACTS_MAX = 20_000;

@@ -227,6 +227,13 @@ export class DatabaseMetrics {
     labels: ["status"],
   });
 
+  readonly clockSteps = new Counter("skerry_database_clock_steps_total", {
+    help: "How often the clock of the database was set by more than a minute while control ran.",
+  });
+  readonly clockStep = new Gauge("skerry_database_clock_last_step_seconds", {
+    help: "Size of the last of these steps; negative: back.",
+  });
+
   readonly warmVms = new Gauge("skerry_host_warm_vms", {
     help: "Idle clones of templates on a host, ready for the next sandbox.",
     labels: ["host"],

@@ -9,6 +9,7 @@ import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { isAhead, SET_BACK } from "../db/clock-set-back.ts";
 import { vmTable } from "../db/vm-table.ts";
+import { daysAgo } from "../db/steady-time.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
 
@@ -219,7 +220,7 @@ export async function postponeMove(db: Queries, { id, status }: MoveRow): Promis
 export async function sweepMoves(db: Queries, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from moves where id in (
-      select id from moves where status in ('done', 'canceled', 'failed') and status_since < now() - interval '1 day'
+      select id from moves where status in ('done', 'canceled', 'failed') and status_since < ${daysAgo(1)}
       limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);

@@ -2,6 +2,7 @@ import { sql, type RawBuilder, type Selectable } from "kysely";
 import type { Role } from "@skerry/contract/organizations/roles";
 import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { daysAgo } from "../db/steady-time.ts";
 
 export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256">;
 
@@ -164,7 +165,7 @@ export async function sweepSessions(db: Database, limit: number): Promise<number
   const { numAffectedRows } = await sql`
     delete from api_tokens where id in (
       select id from api_tokens
-      where idle_s is not null and least(revoked_at, ${endsAt}) < now() - interval '1 day' limit ${limit}
+      where idle_s is not null and least(revoked_at, ${endsAt}) < ${daysAgo(1)} limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
 }

@@ -10,6 +10,7 @@ import {
   type SandboxStatus,
 } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries, Tables } from "../db/database.ts";
+import { steadyNow } from "../db/steady-time.ts";
 import { isOverdue } from "../hosts/host-rows.ts";
 import { isExpired } from "../sandboxes/sandbox-facts.ts";
 
@@ -96,7 +97,7 @@ export async function waitingWork(db: Queries): Promise<Waiting> {
   const { rows } = await sql<Waiting>`
     select
       (select count(*) from sandboxes
-       where ${isExpired} or expires_at < now() and status = 'running' and mode = 'persistent')::integer as expire,
+       where ${isExpired} or expires_at < ${steadyNow} and status = 'running' and mode = 'persistent')::integer as expire,
       (select count(*) from sandboxes where status = 'running' and egress_applied <> egress_version)::integer
       + (select count(*) from machines where status = 'running' and egress_applied <> egress_version)::integer as egress,
       (select count(*) from restarts)::integer as restart`.execute(db);

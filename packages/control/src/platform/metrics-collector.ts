@@ -17,6 +17,7 @@ import {
   type OrganizationLoad,
   type VmLoad,
 } from "./count-store.ts";
+import { clockSteps } from "./clock-store.ts";
 import { waitingQueries } from "../db/database.ts";
 import type { Context } from "../context.ts";
 import { countByStatus } from "./status.ts";
@@ -63,12 +64,15 @@ export class MetricsCollector {
       const waiting = await waitingWork(db);
       const cached = await cachedByHost(db);
       const stored = await storedLayers(db);
+      const clock = await clockSteps(db);
       const organizations = await this.#organizationLoads();
       this.#forget();
       this.#database.up.set(1);
       this.#showVms(loads);
       this.#showHosts(hosts, loads);
       this.#showOrganizations(organizations);
+      this.#database.clockSteps.set(clock.steps);
+      this.#database.clockStep.set(clock.last_ms / 1_000);
       for (const { name, bytes } of cached) this.#database.cacheBytes.set(bytes, name);
       for (const status of ["storing", "ready", "deleting"] as const) {
         const found = stored.find((one) => one.status === status);

@@ -5,6 +5,7 @@ import type { Database, Queries } from "../db/database.ts";
 import { backoff } from "../db/backoff.ts";
 import { claimedAnew } from "../db/claims.ts";
 import type { NextEvent } from "../db/tables/event-tables.ts";
+import { daysAgo, steadyNow } from "../db/steady-time.ts";
 import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
 import { erasedEnv } from "../vms/env.ts";
 import { staysHere, type SandboxRow } from "./sandbox-store.ts";
@@ -64,7 +65,7 @@ export async function pauseExpired(db: Queries, limit: number): Promise<SandboxR
       next_event = ${JSON.stringify({ kind: "paused", reason: "its timeout was over" } satisfies NextEvent)}
     where id in (
       select id from sandboxes
-      where expires_at < now() and status = 'running' and mode = 'persistent' and not ${isPostponed} and ${staysHere}
+      where expires_at < ${steadyNow} and status = 'running' and mode = 'persistent' and not ${isPostponed} and ${staysHere}
       order by expires_at limit ${limit} for update skip locked
     )
     returning *`.execute(db);
@@ -79,7 +80,7 @@ export async function destroyLongPaused(db: Queries, days: number, limit: number
       reason = ${`it was paused for ${days} days, and none is kept for longer`}
     where id in (
       select id from sandboxes
-      where status = 'paused' and paused_at < now() - ${days} * interval '1 day'
+      where status = 'paused' and paused_at < ${daysAgo(days)}
       order by paused_at limit ${limit} for update skip locked
     )
     returning *`.execute(db);

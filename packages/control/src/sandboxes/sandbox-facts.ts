@@ -3,6 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { isClaimed } from "../db/claims.ts";
+import { steadyNow } from "../db/steady-time.ts";
 import { erasedEnv } from "../vms/env.ts";
 import { isPostponed } from "../vms/postpone.ts";
 import { EXPIRED_REASON, type SandboxRow } from "./sandbox-store.ts";
@@ -29,7 +30,7 @@ export interface SandboxFact extends Pick<
 }
 
 const isLost = sql<boolean>`(
-  (status = 'unreachable' or status = 'failed' and host_lost) and (expires_at > now() or mode = 'persistent')
+  (status = 'unreachable' or status = 'failed' and host_lost) and (expires_at > ${steadyNow} or mode = 'persistent')
 )`;
 
 const FACTS = sql`
@@ -40,7 +41,7 @@ const FACTS = sql`
   ceil(extract(epoch from case
     when status in ('creating', 'pausing', 'resuming') and ${isClaimed()} then claimed_until
     when ${isPostponed} and (status in ('destroying', 'pausing', 'resuming') or rollback is not null or status = 'running' and egress_applied <> egress_version) then retry_at
-  end - now()) * 1000)::double precision as due_in_ms`;
+  end - ${steadyNow}) * 1000)::double precision as due_in_ms`;
 
 /** Bound of one comparison. A host with more sandboxes than this would need another design first. */
 const FACTS_MAX = 20_000;
@@ -76,7 +77,7 @@ export function findSandboxVersion(
 
 /** The end of its time destroys it: a persistent one is paused, or is not understood to have ended. */
 export const isExpired = sql<boolean>`(
-  expires_at < now() and status in ('creating', 'running', 'unreachable', 'failed')
+  expires_at < ${steadyNow} and status in ('creating', 'running', 'unreachable', 'failed')
   and (mode = 'ephemeral' or status in ('creating', 'failed'))
 )`;
 
@@ -102,7 +103,7 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
 export async function nextExpiryInMs(db: Queries, withinMs: number): Promise<number | undefined> {
   const { rows } = await sql<{ ms: number }>`
     select ceil(extract(epoch from expires_at - now()) * 1000)::double precision as ms from sandboxes
-    where expires_at > now() and expires_at < now() + ${withinMs} * interval '1 millisecond' and status = 'running'
+    where expires_at > ${steadyNow} and expires_at < now() + ${withinMs} * interval '1 millisecond' and status = 'running'
     order by expires_at limit 1`.execute(db);
   return rows[0]?.ms;
 }

@@ -16,6 +16,7 @@ import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { erasedEnv } from "../vms/env.ts";
 import type { PortOptions, Rollback } from "../db/tables/sandbox-tables.ts";
+import { steadyNow } from "../db/steady-time.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -129,7 +130,7 @@ export function findSandbox(db: Database, orgId: string, id: string): Promise<Fo
 const batches = new BatchLoader<FoundSandbox>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<FoundSandbox>`
-    select ${columnsOf("s")}, (extract(epoch from s.expires_at - now()) * 1000)::double precision as left_ms
+    select ${columnsOf("s")}, (extract(epoch from s.expires_at - ${steadyNow}) * 1000)::double precision as left_ms
     from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
     join sandboxes s on s.id = wanted.id and s.org_id = wanted.org_id ${prepared}`.execute(db);
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
@@ -273,7 +274,7 @@ export async function keepSandboxAlive(
   const { rows } = await sql<SandboxRow>`
     update sandboxes set expires_at = ${params.maySooner === true ? expiresAt : sql`greatest(expires_at, ${expiresAt})`}
     where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join([...statusesPastSaving, ...statusesWithoutTime])})
-      and (expires_at > now() or ${isClaimed()} or mode = 'persistent' and status = 'running')
+      and (expires_at > ${steadyNow} or ${isClaimed()} or mode = 'persistent' and status = 'running')
     returning *`.execute(db);
   return rows[0];
 }

@@ -1,10 +1,11 @@
 // Rows of what organizations have had, one for each minute in which one had something.
 
-import { sql } from "kysely";
+import { sql, type RawBuilder } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
 import type { UsagePoint } from "@skerry/contract/usage/usage";
 import { USAGE_MINUTES_MERGED } from "@skerry/contract/usage/usage";
 import type { Database } from "../db/database.ts";
+import { daysAgo } from "../db/steady-time.ts";
 
 /** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
 const CLOCK_SLACK_MS = 10 * 60_000;
@@ -14,19 +15,19 @@ const RECOUNTED_MS = 15 * 60_000;
 const DENIED_MAX = 1_000_000_000_000;
 
 const columns = sql`org_id, minute, sandboxes, machines, vcpus, memory_mib, disk_gib, created, denied`;
-const minuteOf = (time: "now()" | "created_at") =>
-  sql`floor(extract(epoch from ${sql.raw(time)}) / 60)::integer`;
+const minuteOf = (time: RawBuilder<unknown>) => sql`floor(extract(epoch from ${time}) / 60)::integer`;
+const thisMinute = minuteOf(sql`now()`);
 
 /** Measures this minute. A second time in the same minute keeps the most of both. Returns how many organizations have something. */
 export async function measureUsage(db: Database): Promise<number> {
   const { numAffectedRows } = await sql`
     insert into usage_samples (${columns})
-    select account, ${minuteOf("now()")}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0, 0
+    select account, ${thisMinute}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0, 0
     from room_entries join organizations on organizations.id = account
     -- Builds take vCPUs, and are neither of the two.
     group by account having sum(sandboxes) + sum(machines) > 0 or sum(vcpus) > 0
     union all
-    select '', ${minuteOf("now()")}, 0, 0, 0, 0, 0, 0, 0
+    select '', ${thisMinute}, 0, 0, 0, 0, 0, 0, 0
     on conflict (org_id, minute) do update set ${theMost}`.execute(db);
   return Math.max(0, Number(numAffectedRows ?? 1n) - 1);
 }
@@ -46,7 +47,7 @@ export async function countCreations(db: Database): Promise<void> {
       and created_at >= now() - ${RECOUNTED_MS} * interval '1 millisecond'`;
   await sql`
     insert into usage_samples (org_id, minute, created)
-    select org_id, ${minuteOf("created_at")}, count(*)
+    select org_id, ${minuteOf(sql`created_at`)}, count(*)
     from (${made("sandboxes", "sandbox")} union all ${made("machines", "machine")}) made
     group by 1, 2
     on conflict (org_id, minute) do update set created = excluded.created
@@ -79,7 +80,7 @@ export async function storeDenials(
     with told as (
       select * from jsonb_to_recordset(${JSON.stringify(told)}::jsonb)
         as told (id text, minute bigint, packets bigint, host text)
-      where minute >= ${sinceMinute} and minute <= ${minuteOf("now()")}
+      where minute >= ${sinceMinute} and minute <= ${thisMinute}
     )
     insert into usage_samples (org_id, minute, denied)
     select org_id, minute::integer, least(sum(packets), ${DENIED_MAX})
@@ -130,7 +131,7 @@ export async function mergeUsage(db: Database, olderThanDays: number, limit: num
     with old as (
       select org_id, minute from usage_samples
       -- As its index has it.
-      where minute % 10 <> 0 and minute < ${minuteOf("now()")} - ${olderThanDays} * 1440
+      where minute % 10 <> 0 and minute < ${minuteOf(daysAgo(olderThanDays))}
       order by minute limit ${limit}
     ), gone as (
       delete from usage_samples using old
@@ -152,7 +153,7 @@ export async function forgetUsage(db: Database, olderThanDays: number, limit: nu
   const { numAffectedRows } = await sql`
     delete from usage_samples where (org_id, minute) in (
       select org_id, minute from usage_samples
-      where minute < ${minuteOf("now()")} - ${olderThanDays} * 1440 order by minute limit ${limit}
+      where minute < ${minuteOf(daysAgo(olderThanDays))} order by minute limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows ?? 0);
 }

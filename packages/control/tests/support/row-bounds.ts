@@ -185,6 +185,7 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
 export const tablesOfTheOperator = [
   ...[
     "authority",
+    "clock_eras",
     "control_plane",
     "hosts",
     "join_tokens",

@@ -1,4 +1,4 @@
-// Leases of background services.
+// Leases of background services, and eras of the database's clock.
 
 import type { Generated } from "kysely";
 import type { Json, MaybeTime, Time } from "./columns.ts";
@@ -13,6 +13,13 @@ export interface BackgroundTables {
     rung: Generated<boolean>;
     last_run_at: MaybeTime;
     last_run: Json<LeaseRun | null>;
+  };
+  clock_eras: {
+    number: number;
+    began_at: Time;
+    /** The step of the clock that began the era; negative: back. */
+    stepped_ms: string;
+    vouched_until: Time;
   };
 }
 

@@ -3,6 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import type { VmEventKind } from "@skerry/contract/vms/events";
 import type { Queries, Tables } from "../../db/database.ts";
+import { daysAgo } from "../../db/steady-time.ts";
 
 export type VmEventRow = Selectable<Tables["vm_events"]>;
 
@@ -80,7 +81,7 @@ export async function sweepVmEvents(db: Queries, limit: number): Promise<number>
   const { rows } = await sql<{ vms: string }>`
     with ended as (
       select vm_id from vm_events
-      where kind = 'destroyed' and at < now() - ${KEPT_DAYS} * interval '1 day' order by at limit ${limit}
+      where kind = 'destroyed' and at < ${daysAgo(KEPT_DAYS)} order by at limit ${limit}
     ),
     forgotten as (delete from vm_events where vm_id in (select vm_id from ended))
     select count(*) as vms from ended`.execute(db);

@@ -1,0 +1,70 @@
+// A database whose clock is set. The machine's clock is left alone: that each stored time becomes older by as much is the same, seen from the database, and
+// the monotonic clock of control then lags behind by as much.
+
+import { sql } from "kysely";
+import type { Database } from "../../src/db/database.ts";
+import { ClockWatch } from "../../src/platform/clock-watch.ts";
+import type { World } from "./world.ts";
+
+export class SteppedClock {
+  readonly #world: World;
+  #lagMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The watch of a replica that starts now. `aheadMs`: how far its monotonic clock is ahead of others; negative: its machine was suspended. */
+  newReplica(aheadMs = () => 0): ClockWatch {
+    return new ClockWatch(this.#world.context, () => performance.now() - this.#lagMs + aheadMs());
+  }
+
+  /** PostgreSQL's clock is set forward, or back where it is negative. */
+  async step(ms: number): Promise<void> {
+    await ageAll(this.#world.db, ms);
+    this.#lagMs += ms;
+    await this.#world.keepHostsFresh();
+  }
+
+  /** So much time passes, by every clock. */
+  async pass(ms: number): Promise<void> {
+    await ageAll(this.#world.db, ms);
+  }
+
+  /** Steps that control has written down, in minutes. */
+  async steps(): Promise<number[]> {
+    const { rows } = await sql<{ minutes: number }>`
+      select round(stepped_ms / 60000.0)::integer as minutes from clock_eras order by number offset 1`.execute(
+      this.#world.db,
+    );
+    return rows.map(({ minutes }) => minutes);
+  }
+
+  /** Until the time of the sandbox is over, to the minute. */
+  async leftMinutes(id: string): Promise<number | undefined> {
+    const { rows } = await sql<{ minutes: number }>`
+      select round(extract(epoch from expires_at - now()) / 60)::integer as minutes from sandboxes where id = ${id}`.execute(
+      this.#world.db,
+    );
+    return rows[0]?.minutes;
+  }
+}
+
+/** Each time of each row, of which no trigger hears. */
+async function ageAll(db: Database, ms: number): Promise<void> {
+  const { rows } = await sql<{ table: string; columns: string[] }>`
+    select table_name as table, array_agg(column_name::text) as columns from information_schema.columns
+    where table_schema = 'public' and data_type = 'timestamp with time zone' group by 1`.execute(db);
+  await db.transaction().execute(async (transaction) => {
+    await sql`set local session_replication_role = replica`.execute(transaction);
+    for (const { table, columns } of rows) {
+      const older = columns.map(
+        (column) => sql`${sql.ref(column)} = ${sql.ref(column)} - ${ms}::float8 * interval '1 millisecond'`,
+      );
+      await sql`update ${sql.table(table)} set ${sql.join(older)}`.execute(transaction);
+    }
+    await sql`update usage_samples set minute = minute - ${Math.floor(ms / 60_000)}::integer`.execute(
+      transaction,
+    );
+  });
+}
