@@ -67,6 +67,7 @@ test.each([
   ["another escape", "# escape=`\nFROM base\nRUN a\nCOPY b .\n"],
   ["a volume", "FROM base\nVOLUME /data\nRUN a\nCOPY b .\n"],
   ["a platform", "FROM --platform=linux/amd64 base\nRUN a\nCOPY b .\n"],
+  ["a stage that is named as ours", "FROM base AS Skerry-Before\nRUN a\nCOPY b .\n"],
   ["one group", "FROM base\nCOPY a .\nRUN b\n"],
   ["nothing", ""],
 ])("a Dockerfile with %s stays whole", (_what, text) => {

@@ -14,6 +14,9 @@ export const BUILDER_TEMPLATE = "builder";
 /** Of its own disk, on which contexts and containers' images are unpacked. */
 export const BUILDER_DISK_GIB = 16;
 
+/** The name of the disk that a group of a Dockerfile's instructions begins on, in that group's FROM. */
+export const GROUP_BEFORE = "skerry-before";
+
 /** No organization's template has one of these names, also where no host has such a template yet. */
 export const reservedTemplateNames: readonly string[] = [
   "base",
@@ -22,6 +25,7 @@ export const reservedTemplateNames: readonly string[] = [
   "code-interpreter",
   "scratch",
   BUILDER_TEMPLATE,
+  GROUP_BEFORE,
 ];
 
 const pinnedName = new RegExp(`${TEMPLATE_NAME_PATTERN.slice(0, -1)}@sha256:[0-9a-f]{64}$`);

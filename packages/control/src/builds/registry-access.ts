@@ -2,7 +2,6 @@
 // before the step begins and removed when it has ended, so no other step sees them, and nothing that is kept of a build has them.
 
 import { readFile } from "node:fs/promises";
-import { GROUP_BEFORE } from "@skerry/contract/builds/plan/dockerfile-groups";
 import {
   authFile,
   mirrorsFile,
@@ -13,6 +12,7 @@ import {
 } from "@skerry/contract/builds/plan/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
 import { registryOf } from "@skerry/contract/registries/registry-host";
+import { GROUP_BEFORE } from "@skerry/contract/templates/template-name";
 import type { Context } from "../context.ts";
 import type { HostClient, VmRef } from "../host-client/host-client.ts";
 import { openRegistryLogins, type RegistryLogin } from "../registries/registries.ts";

@@ -73,13 +73,17 @@ export async function templatesMeant(db: Queries, orgId: string, asked: string):
   return [asked, ...(await versionsOfName(db, orgId, asked))];
 }
 
-/** Throws `name_taken` where the name belongs to a built-in template. */
+/** Throws `name_taken` where the name belongs to a built-in template or to the builder. */
 export function checkTemplateName(name: string, builtIn: readonly string[]): string {
   if (!reservedTemplateNames.includes(name) && !builtIn.includes(name)) return name;
-  throw new SkerryError("name_taken", `${quoted(name)} is the name of a built-in template.`, {
-    remediation: "Choose another name.",
-    context: { field: "name", value: name },
-  });
+  throw new SkerryError(
+    "name_taken",
+    `${quoted(name)} is reserved: a built-in template or the builder has this name.`,
+    {
+      remediation: "Choose another name.",
+      context: { field: "name", value: name },
+    },
+  );
 }
 
 /** A version that is ready on this host. Its tags mean it from now on, and so does `latest`. */

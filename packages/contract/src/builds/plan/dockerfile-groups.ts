@@ -2,6 +2,7 @@
 // that the one before has left, with environment, user and folder as they were then. What else holds for later commands or for the image (ARG, SHELL, CMD …)
 // stands in every later one again. A file that changes costs the groups from its COPY on.
 
+import { GROUP_BEFORE } from "../../templates/template-name.ts";
 import { contextPath } from "./context-path.ts";
 import { instructionsOf, type Instruction } from "./dockerfile-instructions.ts";
 import { IGNORE_FILES } from "./dockerignore.ts";
@@ -13,9 +14,6 @@ export interface DockerfileGroup {
   /** Paths of the context that it reads. */
   readonly inputs: readonly string[];
 }
-
-/** What a later group begins on, as its FROM says. */
-export const GROUP_BEFORE = "skerry-before";
 
 /** Of one Dockerfile: each is a step, whose script is kept with the build. What is beyond is in the last one. */
 const GROUPS_MAX = 20;
@@ -29,7 +27,7 @@ const REPEATED: ReadonlySet<string> = new Set([
 
 const COPIES: ReadonlySet<string> = new Set(["ADD", "COPY"]);
 
-/** Undefined where it is carried out as a whole: it has several stages, takes files from elsewhere, or has one group alone. */
+/** Undefined where it is carried out as a whole: it has several stages or one of our own name, takes files from elsewhere, or has one group alone. */
 export function dockerfileGroups(text: string): readonly DockerfileGroup[] | undefined {
   const instructions = instructionsOf(text);
   const begin = instructions?.findIndex(({ word }) => word === "FROM") ?? -1;
@@ -42,6 +40,7 @@ export function dockerfileGroups(text: string): readonly DockerfileGroup[] | und
   const bounds = boundsOf(own).slice(0, GROUPS_MAX);
   if (
     as === null ||
+    isOurs(as) ||
     args.some(({ word }) => word !== "ARG") ||
     inputs.includes(undefined) ||
     bounds.length < 2
@@ -58,6 +57,11 @@ export function dockerfileGroups(text: string): readonly DockerfileGroup[] | und
       inputs: withIgnoreFiles(new Set(inputs.slice(start, end).flatMap((each) => each ?? []))),
     };
   });
+}
+
+/** A later group would begin on its own stage. Names of stages count in any case. */
+function isOurs(as = ""): boolean {
+  return as.trim().split(/\s+/).at(-1)?.toLowerCase() === GROUP_BEFORE;
 }
 
 /** They decide what of a folder is copied. All of the context has them among the rest. */

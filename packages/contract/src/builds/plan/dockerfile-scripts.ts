@@ -1,7 +1,7 @@
 // The parts of the builder's scripts that build a Dockerfile. The template that FROM means is not copied into the storage of buildah: its disk, mounted
 // at /mnt, is a layer there, below what the Dockerfile writes. Afterwards that is all that is copied to the disk.
 
-import { GROUP_BEFORE } from "./dockerfile-groups.ts";
+import { GROUP_BEFORE } from "../../templates/template-name.ts";
 import { IGNORE_FILES } from "./dockerignore.ts";
 import { SECRETS_FOLDER } from "./image-scripts.ts";
 import { quoted } from "./shell-words.ts";

@@ -1,10 +1,11 @@
 // From a request to the steps that carry it out. Pure: the same request and the same files have the same plan, here and in the command line.
 
 import { SkerryError } from "../../errors.ts";
+import { GROUP_BEFORE } from "../../templates/template-name.ts";
 import type { BuildPlan, PlannedConfig, PlannedStep, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
 import { readGitSource } from "./git-source.ts";
-import { dockerfileGroups, GROUP_BEFORE } from "./dockerfile-groups.ts";
+import { dockerfileGroups } from "./dockerfile-groups.ts";
 import { checkReference } from "./image-reference.ts";
 import { buildStep, ownFault, sealStep } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
