@@ -1,7 +1,9 @@
 // The servers of a process that listen on the network, and the connections that they accept: bounded together by one
-// table (`connection-table.ts`), and each with a deadline for its first byte or its TLS handshake. A server that is
-// guarded here need do nothing else; what authenticates its requests calls `noteAuthenticated`.
+// table (`connection-table.ts`), and each with a deadline for its first byte or its TLS handshake, and with a bound of its
+// unanswered requests (`unanswered.ts`). A server that is guarded here gives its listener to `bounded`; what authenticates
+// its requests calls `noteAuthenticated`.
 
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { BlockList, isIPv6 } from "node:net";
 import type { Server as TlsServer, TLSSocket } from "node:tls";
@@ -14,9 +16,10 @@ import {
 } from "./connection-table.ts";
 import { neighbourhood } from "./neighbourhood.ts";
 import { Queue, type Place } from "./queue.ts";
+import { boundUnanswered, type RequestListener } from "./unanswered.ts";
 
 /** Why a connection was closed. */
-export const closeReasons = ["address", "total", "no_room", "first_byte", "handshake"] as const;
+export const closeReasons = ["address", "total", "no_room", "first_byte", "handshake", "pipelined"] as const;
 export type CloseReason = (typeof closeReasons)[number];
 
 export interface DoorOptions {
@@ -90,6 +93,18 @@ export class Doors {
     this.#table = new ConnectionTable(bounds, {
       count: (state, change) => observer.count(state, change),
       evict: (held, reason: BoundReached) => this.#close(held, reason),
+    });
+  }
+
+  /** For the requests of a guarded server, in the place of `listener`. */
+  bounded<Request extends IncomingMessage, Response extends ServerResponse<Request>>(
+    listener: RequestListener<Request, Response>,
+  ): RequestListener<Request, Response> {
+    return boundUnanswered(listener, (socket) => {
+      const held = (socket as HeldSocket)[HOLDER]?.held;
+      if (held === undefined) return void socket.destroy();
+      this.#table.close(held);
+      this.#close(held, "pipelined");
     });
   }
 

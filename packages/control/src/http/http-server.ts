@@ -95,7 +95,7 @@ export interface Reception {
 }
 
 export function httpServer(listener: Listener, { limits, doors }: Reception): HttpServer {
-  const server = createServer(optionsOf(limits), listener);
+  const server = createServer(optionsOf(limits), doors.bounded(listener));
   doors.guard(server);
   acceptUpgrades(server as unknown as HttpServer, listener);
   // A server of subclasses serves wherever one of their bases does; the types only lack variance.
@@ -115,7 +115,7 @@ export function httpsServer(
     SNICallback: (name: string, done: (error: Error | null, context?: SecureContext) => void) =>
       done(null, certificateFor(name)),
   };
-  const server = createTlsServer(options, listener) as unknown as HttpsServer;
+  const server = createTlsServer(options, doors.bounded(listener)) as unknown as HttpsServer;
   doors.guardTls(server);
   acceptUpgrades(server, listener);
   return limited(server, limits).on("clientError", answerBrokenHttp);

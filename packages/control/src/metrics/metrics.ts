@@ -32,7 +32,7 @@ export class Metrics {
     labels: ["state"],
   });
   readonly connectionsRefused = new Counter("skerry_connections_refused_total", {
-    help: "Connections that were closed without an authenticated request: because of the bound of their address (`address`) or of all (`total`), for want of any that may be closed for them (`no_room`), or without a byte (`first_byte`) or a TLS handshake (`handshake`) in time.",
+    help: "Connections that were closed. Without an authenticated request: because of the bound of their address (`address`) or of all (`total`), for want of any that may be closed for them (`no_room`), or without a byte (`first_byte`) or a TLS handshake (`handshake`) in time. With or without one: because of the bound of their unanswered requests (`pipelined`).",
     labels: ["reason"],
   });
   readonly sandboxCreation = new Histogram("skerry_sandbox_create_duration_seconds", {

@@ -1,6 +1,7 @@
 // GET /metrics, for scrapers: on the API's address with a token, or without one on an address of its own.
 
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { boundUnanswered } from "@skerry/contract/connections/unanswered";
 import type { Format } from "../metrics/families.ts";
 import type { Context } from "../context.ts";
 import { MetricsCollector } from "./metrics-collector.ts";
@@ -30,7 +31,7 @@ export function buildMetricsServer(context: Context): Server {
   const scraper = new MetricsCollector(context);
   const server = createServer({ headersTimeout: HEAD_DEADLINE_MS, requestTimeout: HEAD_DEADLINE_MS });
   server.maxConnections = CONNECTIONS_MAX;
-  server.on("request", (request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.url?.split("?", 1)[0] !== "/metrics") return refuse(response, 404);
     if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405);
     const format = wantedFormat(request.headers.accept);
@@ -41,8 +42,8 @@ export function buildMetricsServer(context: Context): Server {
         refuse(response, 500);
       },
     );
-  });
-  return server;
+  };
+  return server.on("request", boundUnanswered(answer));
 }
 
 function refuse(response: ServerResponse, status: number): void {

@@ -34,6 +34,7 @@ export async function serveMutualTls(
   { endpoint, identity, log, limits = mutualTlsLimits }: MutualTlsOptions,
 ): Promise<AsyncDisposable> {
   await server.ready();
+  const doors = doorsOf({ limits, log });
   const tlsServer = createServer(
     {
       requestCert: true,
@@ -45,7 +46,7 @@ export async function serveMutualTls(
       requestTimeout: 0,
       keepAliveTimeout: KEEPALIVE_MS,
     },
-    (request, response) => server.routing(request, response),
+    doors.bounded((request, response) => server.routing(request, response)),
   );
   // As on the unix socket. The upgrade handler checks the caller, because upgrades pass no route.
   tlsServer.on("upgrade", (request, socket, head) => {
@@ -53,7 +54,7 @@ export async function serveMutualTls(
   });
   // A client without TLS or without a certificate of ours gets no answer.
   tlsServer.on("clientError", (_error, socket) => void socket.destroy());
-  boundHandshakes(tlsServer, { limits, log });
+  doors.guardTls(tlsServer, () => CLUSTER);
   const update = async () => {
     const { credentials } = identity;
     if (credentials === undefined) return;
@@ -96,13 +97,13 @@ interface MutualTlsOptions {
 
 /** Bounds connections whose handshake has not ended; those of peers with a certificate are bounded by nothing but the
  *  files of this process. */
-function boundHandshakes(tlsServer: Server, { limits, log }: { limits: MutualTlsLimits; log: Logger }): void {
+function doorsOf({ limits, log }: { limits: MutualTlsLimits; log: Logger }): Doors {
   const { strangersPerAddress: perAddress, strangers } = limits;
   const closable = Math.min(strangers, connectionBounds(fileLimit()).closable);
   const pressure = new PressureLog((closed) =>
     log.warn(closed, "connections without a certificate were closed to make room for new ones"),
   );
-  const doors = new Doors({
+  return new Doors({
     bounds: { perAddress, closable, files: Infinity, perOwner: Infinity },
     firstByteMs: limits.headMs,
     observer: {
@@ -110,7 +111,6 @@ function boundHandshakes(tlsServer: Server, { limits, log }: { limits: MutualTls
       closed: (reason, address) => pressure.closed(reason, address),
     },
   });
-  doors.guardTls(tlsServer, () => CLUSTER);
 }
 
 /** Every peer with a certificate of the authority is control or a host. */
