@@ -63,6 +63,26 @@ test("a code logs a browser in with the rights of the token that minted it, and 
   );
 });
 
+test("a code tells whom it logs in as often as it is asked, and nothing once it is spent, late or of a token that has ended", async () => {
+  const ask = (code: string) =>
+    world.call<Record<string, unknown>>("POST", "/v1/auth/login-codes/owner", { token: "", body: { code } });
+  const me = (await world.call<Me>("GET", "/v1/auth/me")).body;
+  const code = await codeOf(world.token);
+  for (let times = 0; times < 2; times += 1) {
+    const answer = await ask(code);
+    expect([answer.status, answer.headers.getSetCookie()]).toEqual([200, []]);
+    expect(answer.body).toEqual({ name: me.name, organization_name: me.organization_name });
+  }
+  expect((await logIn(code)).status).toBe(200);
+  const parent = await mint();
+  const orphan = await codeOf(parent.token);
+  await world.call("DELETE", `/v1/auth/tokens/${parent.id}`);
+  const late = await codeOf(world.token);
+  await sql`update login_codes set expires_at = now()`.execute(world.db);
+  for (const bad of [code, orphan, late, "A".repeat(43), world.token])
+    expect((await ask(bad)).status).toBe(401);
+});
+
 test("of many that send one code at once, on two replicas, one is let in", async () => {
   await using replica = await openReplica(world);
   const code = await codeOf(world.token);

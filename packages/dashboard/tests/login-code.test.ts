@@ -11,10 +11,12 @@ import { useDashboard } from "./support/browser.ts";
 const world = useWorld();
 const dashboard = useDashboard(world);
 
-async function address(): Promise<string> {
-  const { body } = await world.call<{ code: string }>("POST", "/v1/auth/login-codes");
+async function address(token = world.token): Promise<string> {
+  const { body } = await world.call<{ code: string }>("POST", "/v1/auth/login-codes", { token });
   return `${dashboard.url}/ui/login#code=${body.code}`;
 }
+
+const agree = () => dashboard.page.getByRole("button", { name: "Log in", exact: true }).click();
 
 test("the address logs in, and its code is neither sent in a path nor left in the address or the history", async () => {
   const { page } = dashboard;
@@ -25,6 +27,7 @@ test("the address logs in, and its code is neither sent in a path nor left in th
     seen.push(`${request.url().split("#")[0]} ${request.headers()["referer"] ?? ""}`),
   );
   await page.goto(url);
+  await agree();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   expect(page.url()).toBe(`${dashboard.url}/ui/`);
   expect(seen.length).toBeGreaterThan(2);
@@ -36,14 +39,34 @@ test("the address logs in, and its code is neither sent in a path nor left in th
 
 test("an address that was used says so, and leaves the form", async () => {
   const { page } = dashboard;
-  dashboard.expectAnswer("401 /v1/auth/sessions");
+  dashboard.expectAnswer("401 /v1/auth/login-codes/owner");
   const url = await address();
   await page.goto(url);
+  await agree();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await page.context().clearCookies();
   await page.goto(url);
   await page.getByRole("alert").getByText("The login code is not valid").waitFor();
   await page.getByLabel("API token").waitFor();
+});
+
+test("no session begins unasked: the page says of which organization and user the address is", async () => {
+  const { page } = dashboard;
+  const other = await new Members(world).newMember("admin");
+  const url = await address(other.secret);
+  await page.goto(url);
+  await page.getByText(`as ${other.name}?`).waitFor();
+  const organization = (await world.call<{ name: string }>("GET", `/v1/orgs/${world.orgId}`)).body.name;
+  await page.getByText(`Log in to ${organization} as ${other.name}?`).waitFor();
+  expect(await page.context().cookies()).toEqual([]);
+  await page.getByRole("button", { name: "Do not log in" }).click();
+  await page.getByLabel("API token").waitFor();
+  expect(await page.context().cookies()).toEqual([]);
+  // The code was not spent.
+  await page.goto("about:blank");
+  await page.goto(url);
+  await agree();
+  await page.getByRole("banner").getByText(other.name).waitFor();
 });
 
 test("a session that is open is not replaced unasked", async () => {

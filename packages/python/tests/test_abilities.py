@@ -13,7 +13,7 @@ from skerry import AsyncSkerry, Skerry
 DOCUMENT = json.loads((Path(__file__).parents[2] / "control/openapi.json").read_text("utf-8"))
 
 #: Read by other programs. So is what needs no token, such as this package itself, but for the server's health.
-LEFT_OUT = {"getMetrics", "getOpenapi", "createLoginCode", "createSession", "endSession"}
+LEFT_OUT = {"getMetrics", "getOpenapi", "createLoginCode", "describeLoginCode", "createSession", "endSession"}
 #: Terminals, forwards, and what a port answers, which is for browsers and programs of one's own: not among this client's
 #: abilities, and its documentation says so.
 LEFT_OUT |= {

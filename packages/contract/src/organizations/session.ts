@@ -2,7 +2,7 @@
 
 import { Type, type Static } from "typebox";
 import { Timestamp } from "../fields.ts";
-import { named } from "../named.ts";
+import { exampleOf, named } from "../named.ts";
 
 /** A session ends this long after its login, or earlier with the token that it stands for. */
 export const SESSION_MAX_S = 12 * 3_600;
@@ -39,3 +39,20 @@ export const LoginCode = named(
   { code: "NEVERUSETHISEXAMPLEASACODE_0123456789ABCDEF", expires_at: "2026-11-20T16:21:00.000Z" },
 );
 export type LoginCode = Static<typeof LoginCode>;
+
+export const LoginCodeQuestion = named(
+  "LoginCodeQuestion",
+  { code: Type.String({ minLength: 1, maxLength: 200, description: "A code that was not used yet." }) },
+  { code: exampleOf(LoginCode).code },
+);
+export type LoginCodeQuestion = Static<typeof LoginCodeQuestion>;
+
+export const LoginCodeOwner = named(
+  "LoginCodeOwner",
+  {
+    name: Type.String({ description: "The user that the code logs a browser in as." }),
+    organization_name: Type.String({ description: "The organization of the session." }),
+  },
+  { name: "Ada", organization_name: "Example Ltd" },
+);
+export type LoginCodeOwner = Static<typeof LoginCodeOwner>;

@@ -18,16 +18,24 @@ export async function insertLoginCode(db: Database, code: NewLoginCode, lifetime
   return row.expires_at;
 }
 
-export interface TakenLoginCode {
+export interface LoginCodeRow {
   /** Of the secret of the token that minted it. */
   readonly token_sha256: Buffer;
   readonly org_id: string;
   readonly is_late: boolean;
 }
 
+export async function findLoginCode(db: Database, codeSha256: Buffer): Promise<LoginCodeRow | undefined> {
+  const { rows } = await sql<LoginCodeRow>`
+    select t.secret_sha256 as token_sha256, c.org_id, c.expires_at <= now() as is_late
+    from login_codes c join api_tokens t on t.id = c.token_id
+    where c.code_sha256 = ${codeSha256}`.execute(db);
+  return rows[0];
+}
+
 /** Two calls for one code delete one row, so one of them gets it. */
-export async function takeLoginCode(db: Database, codeSha256: Buffer): Promise<TakenLoginCode | undefined> {
-  const { rows } = await sql<TakenLoginCode>`
+export async function takeLoginCode(db: Database, codeSha256: Buffer): Promise<LoginCodeRow | undefined> {
+  const { rows } = await sql<LoginCodeRow>`
     delete from login_codes c using api_tokens t
     where c.code_sha256 = ${codeSha256} and t.id = c.token_id
     returning t.secret_sha256 as token_sha256, c.org_id, c.expires_at <= now() as is_late`.execute(db);

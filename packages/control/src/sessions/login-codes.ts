@@ -2,13 +2,14 @@
 // one. An address is seen by more than the browser, so a code is good for a minute and once.
 
 import { randomBytes } from "node:crypto";
-import { LOGIN_CODE_S, type LoginCode } from "@skerry/contract/organizations/session";
+import { LOGIN_CODE_S, type LoginCode, type LoginCodeOwner } from "@skerry/contract/organizations/session";
 import { SkerryError } from "@skerry/contract/errors";
-import { SECRET_BYTES, sha256, type readCredentials } from "../auth/authenticate.ts";
+import { authenticate, SECRET_BYTES, sha256, type readCredentials } from "../auth/authenticate.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Database } from "../db/database.ts";
-import { insertLoginCode, takeLoginCode } from "./login-code-store.ts";
+import { describeCaller } from "../organizations/organizations.ts";
+import { findLoginCode, insertLoginCode, takeLoginCode, type LoginCodeRow } from "./login-code-store.ts";
 
 export { sweepLoginCodes } from "./login-code-store.ts";
 
@@ -25,7 +26,20 @@ export type Credentials = ReturnType<typeof readCredentials>;
 export async function spendLoginCode(db: Database, code: string): Promise<Credentials> {
   const found = await takeLoginCode(db, sha256(code));
   if (found === undefined || found.is_late) throw invalidCode();
-  return { secretSha256: found.token_sha256.toString("hex"), orgId: found.org_id };
+  return credentialsOf(found);
+}
+
+/** Whom the code logs a browser in as, so that a person can be asked first: the address with the code may have come from another person. */
+export async function describeLoginCode(context: Context, code: string): Promise<LoginCodeOwner> {
+  const found = await findLoginCode(context.db, sha256(code));
+  if (found === undefined || found.is_late) throw invalidCode();
+  const caller = await authenticate(context, credentialsOf(found));
+  const { name, organization_name } = await describeCaller(context, caller);
+  return { name, organization_name };
+}
+
+function credentialsOf({ token_sha256, org_id }: LoginCodeRow): Credentials {
+  return { secretSha256: token_sha256.toString("hex"), orgId: org_id };
 }
 
 /** As hexadecimal digits. */

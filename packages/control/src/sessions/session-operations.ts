@@ -2,7 +2,12 @@
 
 import { Type } from "typebox";
 import { Me } from "@skerry/contract/organizations/organization";
-import { LoginCode, SessionCreateRequest } from "@skerry/contract/organizations/session";
+import {
+  LoginCode,
+  LoginCodeOwner,
+  LoginCodeQuestion,
+  SessionCreateRequest,
+} from "@skerry/contract/organizations/session";
 import type { Operations } from "../api/operation.ts";
 
 export const sessionOperations = {
@@ -20,6 +25,19 @@ export const sessionOperations = {
     access: { scope: null, role: "viewer", rate: "expensive" },
     audit: { action: "session.code", resource: "token" },
     errors: [],
+  },
+  describeLoginCode: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/auth/login-codes/owner",
+    tag: "tokens",
+    summary: "Look up whom a login code logs in",
+    description:
+      "It leaves the code as it is. The page `/ui/login#code=…` asks with it before it logs the browser in, because its address may have come from another person.",
+    body: LoginCodeQuestion,
+    answers: { 200: LoginCodeOwner },
+    access: "public",
+    errors: ["unauthorized", "organization_not_found", "rate_limited", "database_unavailable"],
   },
   createSession: {
     surface: "v1",

@@ -11,7 +11,13 @@ import { endSession, mintSession } from "../organizations/session-tokens.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { browserName } from "./browser-name.ts";
-import { digestOf, mintLoginCode, spendLoginCode, type Credentials } from "./login-codes.ts";
+import {
+  describeLoginCode,
+  digestOf,
+  mintLoginCode,
+  spendLoginCode,
+  type Credentials,
+} from "./login-codes.ts";
 import { sessionOperations } from "./session-operations.ts";
 
 export const sessionRoutes = routes(sessionOperations, (context) => {
@@ -33,6 +39,12 @@ export const sessionRoutes = routes(sessionOperations, (context) => {
       });
       void reply.header("set-cookie", sessionCookie(token, SESSION_MAX_S));
       return describeCaller(context, { ...caller, tokenId: id });
+    },
+    describeLoginCode: async (request) => {
+      takeVisitorTicket(tickets, request);
+      const { code } = request.body;
+      const attempt = { address: request.ip, proof: digestOf(code) };
+      return countingFailures(attempts, attempt, () => describeLoginCode(context, code));
     },
     createLoginCode: (request) => mintLoginCode(context, callerOf(request)),
     endSession: async (request, reply) => {

@@ -23,6 +23,10 @@ export const organizationCalls = {
     call("PATCH", `/v1/orgs/${orgId}/limits`, { quota_machines: 1_000 }),
   createToken: async () => call("POST", "/v1/auth/tokens", {}),
   createLoginCode: async () => call("POST", "/v1/auth/login-codes", {}),
+  describeLoginCode: async (world) => {
+    const { body } = await world.call<{ code: string }>("POST", "/v1/auth/login-codes", { body: {} });
+    return call("POST", "/v1/auth/login-codes/owner", { code: body.code });
+  },
   createSession: async ({ token }) => call("POST", "/v1/auth/sessions", { token }),
   endSession: async () => call("DELETE", "/v1/auth/sessions"),
   listTokens: async () => call("GET", "/v1/auth/tokens"),

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { Me } from "@skerry/sdk";
-import type { SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { LoginCodeOwner, SessionCreateRequest } from "@skerry/contract/organizations/session";
 import { useEffect } from "preact/hooks";
 import { skerry } from "../api.ts";
 import { loginCode } from "../login-code.ts";
@@ -29,18 +29,16 @@ export function Login() {
   const code = loginCode.value;
   useEffect(() => {
     document.title = "Log in · Skerry";
-    // A session that is open is not replaced unasked: the address may have come from another person.
-    if (code !== undefined && current === null) void logIn({ code });
   }, []);
   const props = { isBusy: isBusy.value, logIn: (request: SessionCreateRequest) => void logIn(request) };
+  const refuse = (failure: unknown) => {
+    error.value = failure;
+    loginCode.value = undefined;
+  };
   return (
     <main class="alone">
       <h1>Skerry</h1>
-      {code !== undefined && current !== null ? (
-        <LogInAnew {...{ ...props, code, current }} />
-      ) : (
-        <TokenForm {...props} />
-      )}
+      {code === undefined ? <TokenForm {...props} /> : <Question {...{ ...props, code, current, refuse }} />}
       {error.value !== undefined && <Failure error={error.value} />}
     </main>
   );
@@ -51,19 +49,41 @@ interface LogInProps {
   readonly logIn: (request: SessionCreateRequest) => void;
 }
 
-function LogInAnew({ isBusy, logIn, code, current }: LogInProps & { code: string; current: Me }) {
+interface QuestionProps extends LogInProps {
+  readonly code: string;
+  readonly current: Me | null;
+  readonly refuse: (failure: unknown) => void;
+}
+
+/** No session begins unasked: the address may have come from another person, who would see what is done in it. */
+function Question({ isBusy, logIn, code, current, refuse }: QuestionProps) {
+  const owner = useSignal<LoginCodeOwner | undefined>(undefined);
+  useEffect(() => {
+    skerry.sessions.describeLoginCode(code).then((found) => (owner.value = found), refuse);
+  }, [code]);
+  if (owner.value === undefined) return null;
+  const { name, organization_name } = owner.value;
   return (
     <>
+      {current !== null && (
+        <p>
+          This browser is logged in as <strong>{current.name}</strong> of{" "}
+          <strong>{current.organization_name}</strong>.
+        </p>
+      )}
       <p>
-        This browser is logged in as <strong>{current.name}</strong> of{" "}
-        <strong>{current.organization_name}</strong>. The address that was opened logs it in anew.
+        Log in to <strong>{organization_name}</strong> as <strong>{name}</strong>?
+      </p>
+      <p class="help">
+        The address that was opened asks for it. If you did not make it yourself with <code>skerry open</code>
+        , another person would see what you do here.
       </p>
       <p class="actions">
         <button type="button" class="primary" disabled={isBusy} onClick={() => logIn({ code })}>
-          Log in anew
+          {current === null ? "Log in" : "Log in anew"}
         </button>
         <button type="button" onClick={() => (loginCode.value = undefined)}>
-          Stay logged in as {current.name}
+          {current === null ? "Do not log in" : `Stay logged in as ${current.name}`}
         </button>
       </p>
     </>

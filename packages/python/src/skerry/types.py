@@ -1725,6 +1725,18 @@ class LoginCode(TypedDict):
     expires_at: str
 
 
+class LoginCodeOwner(TypedDict):
+    #: The user that the code logs a browser in as.
+    name: str
+    #: The organization of the session.
+    organization_name: str
+
+
+class LoginCodeQuestion(TypedDict):
+    #: A code that was not used yet.
+    code: str
+
+
 class MachineRestart(TypedDict):
     policy: MachineRestartPolicy
     #: Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: 10
