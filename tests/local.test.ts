@@ -6,8 +6,16 @@ import { createServer, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { fileLimit, SERVICE_FILES } from "@skerry/contract/connections/file-limit";
 import { readConfig } from "../packages/host/src/config.ts";
-import { newInstallation, openPlatform, serverPid, skerry, untilReplaced } from "./support/platform.ts";
+import {
+  newInstallation,
+  openPlatform,
+  serverPid,
+  skerry,
+  skerryWithFiles,
+  untilReplaced,
+} from "./support/platform.ts";
 import { run } from "./support/run.ts";
 import { fullTest } from "./support/full-test.ts";
 
@@ -58,6 +66,16 @@ test("the operator sees hosts and background services at the command line, and r
   expect(await skerry(one.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
   await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow("No host is online");
   expect(await skerry(one.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
+});
+
+test("the servers may open the files that their own limits need, whatever the session of skerry up allows", async () => {
+  await using here = await installation();
+  await skerryWithFiles(4_096, here.env, "up");
+  const platform = await openPlatform(here.state, here.env);
+  for (const server of ["control", "host"] as const) {
+    const limits = await readFile(`/proc/${await serverPid(platform, server)}/limits`, "utf8");
+    expect(fileLimit(limits), server).toBeGreaterThanOrEqual(SERVICE_FILES);
+  }
 });
 
 test("the supervisor's log says how a server ended", async () => {

@@ -116,6 +116,15 @@ export function skerryIn(
   return runSkerry(["nsenter", `--net=/run/netns/${namespace}`], env, args);
 }
 
+/** The same from a session whose processes may open so many files. */
+export function skerryWithFiles(
+  files: number,
+  env: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<string> {
+  return runSkerry(["prlimit", `--nofile=${files}:${files}`], env, args);
+}
+
 function runSkerry(
   before: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -1,3 +1,4 @@
+import { SERVICE_FILES } from "@skerry/contract/connections/file-limit";
 import { expect, test } from "vitest";
 import { installationAt } from "../src/local/install/installation.ts";
 import { unitFiles } from "../src/local/install/unit-files.ts";
@@ -23,6 +24,12 @@ test("every unit starts this program, which knows flags, settings and users of t
     expect(command).toMatch(/^Exec\w+=\+?\/opt\/skerry\/lib\/skerry\/current\/bin\/skerry unit [a-z-]+$/);
   expect(files["skerry-host.service"]).toContain("KillMode=process");
   expect(files["skerry-vms.service"]).not.toContain("PartOf=");
+});
+
+test("control and host may open the files that their own limits need", () => {
+  const files = unitFiles(installation, layout);
+  for (const name of ["skerry-control.service", "skerry-host.service"])
+    expect(files[name], name).toContain(`\nLimitNOFILE=${SERVICE_FILES}\n`);
 });
 
 test("a machine that has joined runs a host, and one with another's database no PostgreSQL", () => {

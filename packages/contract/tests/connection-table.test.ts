@@ -7,7 +7,9 @@ import {
   type ConnectionState,
   type Held,
 } from "../src/connections/connection-table.ts";
-import { connectionBounds, fileLimit } from "../src/connections/file-limit.ts";
+import { ORGANIZATION_FORWARDS_MAX } from "../src/bounds.ts";
+import { FORWARD_STREAMS_MAX } from "../src/vms/forward.ts";
+import { connectionBounds, fileLimit, SERVICE_FILES } from "../src/connections/file-limit.ts";
 
 const wide: ConnectionBounds = { perAddress: 1_000, closable: 1_000, files: 10_000, perOwner: 1_000 };
 
@@ -195,4 +197,12 @@ test("a process takes as many connections as its files allow, and leaves some fo
   expect(connectionBounds(1_024, 9)).toEqual({ perAddress: 9, closable: 614, files: 768, perOwner: 96 });
   expect(connectionBounds(300).files).toBe(150);
   expect(connectionBounds(524_288).closable).toBe(16_384);
+});
+
+test("the servers may open files for all connections and for all forwards of an organization", () => {
+  const forwarded = ORGANIZATION_FORWARDS_MAX * FORWARD_STREAMS_MAX;
+  const { files } = connectionBounds(SERVICE_FILES);
+  expect(forwarded).toBe(16_384);
+  expect(files).toBe(connectionBounds(Number.MAX_SAFE_INTEGER).files);
+  expect(SERVICE_FILES).toBeGreaterThan(files + forwarded);
 });

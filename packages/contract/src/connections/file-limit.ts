@@ -21,6 +21,12 @@ function readLimits(): string {
   }
 }
 
+/**
+ * The files that control and a host may have open, as `skerry up` and the units of `skerry install` set it: those of connections, and one for each
+ * connection of a forward, of which 16,384 may be open for one organization. It is what systemd allows by default.
+ */
+export const SERVICE_FILES = 524_288;
+
 export const SILENT_PER_ADDRESS = 512;
 /** systemd allows 524,288 files: so many connections would end for want of memory first. */
 const FILES_MAX = 65_536;

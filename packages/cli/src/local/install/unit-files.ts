@@ -5,6 +5,7 @@
 // restarted, upgraded and killed beside it. The host itself has no mount namespace: what it mounts for network namespaces must outlive it.
 
 import { join } from "node:path";
+import { SERVICE_FILES } from "@skerry/contract/connections/file-limit";
 import { units } from "../servers/units.ts";
 import { serviceNames } from "../servers/services.ts";
 import { SYSTEM_USER, type Layout } from "../system/layout.ts";
@@ -14,6 +15,9 @@ import type { Installation } from "./installation.ts";
 export const VM_CGROUP = `system.slice/${units.vms}`;
 
 type Section = readonly (readonly [key: string, value: string])[];
+
+/** Not left to the defaults of the system, which its operator may have lowered. */
+const FILES = ["LimitNOFILE", String(SERVICE_FILES)] as const;
 
 /** Of processes that only talk to sockets and, PostgreSQL, to its own folder. */
 const CONFINED: Section = [
@@ -88,6 +92,7 @@ function controlUnit(installation: Installation, isPrivate: boolean): string {
       ["User", SYSTEM_USER],
       ["Group", SYSTEM_USER],
       ["TimeoutStopSec", "30"],
+      FILES,
       ...CONFINED,
     ],
   });
@@ -111,6 +116,7 @@ function hostUnit(installation: Installation): string {
       ["OOMPolicy", "continue"],
       ["TasksMax", "infinity"],
       ["TimeoutStopSec", "30"],
+      FILES,
       ...HOST_CONFINED,
     ],
   });
