@@ -107,14 +107,15 @@ test(
     const [refused] = await build({ name: "app", image });
     expect(refused.error).toMatchObject({ code: "registry_denied" });
     await platform.client.registries.set(REGISTRY, { username: "builder", password: PASSWORD });
-    const [built, log] = await build({ name: "app", image });
+    // Its step runs in another microVM than its pull.
+    const [built, log] = await build({ name: "app", image, steps: [{ run: "cp /made /seen" }] });
     expect(built, log).toMatchObject({ status: "ready", source: { image } });
     const digest = built.source?.digest ?? "";
     expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(log).toContain(`${image} is ${REGISTRY}/team/app@${digest}`);
     expect(await platform.client.templates.get("app")).toMatchObject({ source: { image, digest } });
     await using sandbox = await platform.client.sandboxes.create({ template: "app", timeout: "10m" });
-    const said = await sandbox.execute('cat /made; pwd; echo "$GREETING"');
+    const said = await sandbox.execute('cat /seen; pwd; echo "$GREETING"');
     expect(said).toMatchObject({ exit_code: 0, stdout: "pulled\n/srv\nfrom the image\n" });
     for (const form of [PASSWORD, Buffer.from(`builder:${PASSWORD}`).toString("base64")]) {
       expect(log).not.toContain(form);

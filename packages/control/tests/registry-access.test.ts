@@ -9,6 +9,7 @@ import {
   IMAGE_DIGEST_FILE,
   REGISTRY_AUTH_FILE,
 } from "@skerry/contract/builds/plan/registry-files";
+import { SkerryError } from "@skerry/contract/errors";
 import { formatRootKeys } from "@skerry/contract/sealing/root-key-file";
 import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
 import { Members } from "./support/members.ts";
@@ -46,10 +47,13 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await sql`delete from builds`.execute(world.db);
+  await sql`delete from build_cache`.execute(world.db);
   await sql`delete from registry_credentials`.execute(world.db);
   world.host.vms.clear();
   world.host.files.clear();
   world.host.calls.length = 0;
+  world.host.urls.length = 0;
+  world.host.commands.length = 0;
 });
 
 test("an image is pulled with the credentials of its registry alone, which come before the step and go after it", async () => {
@@ -101,6 +105,87 @@ test("steps that pull nothing get no credentials, and no build gets those of ano
   expect(await pull({ steps: [{ run: "make" }] })).toMatchObject({ status: "ready", source: null });
   expect(written()).toBeNull();
 });
+
+/** Incarnations of the build's microVM: those that were given credentials, and those in which commands of the tenant have run. */
+function microVms(): { readonly knowing: ReadonlySet<string>; readonly running: ReadonlySet<string> } {
+  const { urls, commands } = world.host;
+  const written = urls.map((url) => new URL(url).searchParams);
+  const knowing = written.filter((query) => query.get("path") === REGISTRY_AUTH_FILE);
+  const running = commands.filter(({ env }) => env["STEP_RUN"] !== undefined);
+  return {
+    knowing: new Set(knowing.map((query) => query.get("execution_id") ?? "")),
+    running: new Set(running.map(({ execution_id }) => execution_id)),
+  };
+}
+
+const STEPS = [{ run: "make" }, { run: "make test" }];
+
+test("no command of a tenant runs in a microVM that has seen credentials, and the image is there all the same", async () => {
+  await login("registry.example:5000");
+  const build = await pull({ image: IMAGE, steps: STEPS });
+  expect(build).toMatchObject({ status: "ready", error: null, source: { image: IMAGE, digest: DIGEST } });
+  expect(build.steps.map(({ status }) => status)).toEqual(["done", "done", "done", "done"]);
+  const { knowing, running } = microVms();
+  expect([knowing.size, running.size]).toEqual([1, 1]);
+  expect([...running].filter((one) => knowing.has(one))).toEqual([]);
+  const kept = world.host.templates.kept.get(build.template_id ?? "");
+  // An empty disk, the image, what the steps have written.
+  expect(kept?.image.layers).toHaveLength(3);
+  expect(kept?.env).toEqual({ A: "1" });
+  const { rows } = await sql<{ status: string }>`select status from build_cache`.execute(world.db);
+  expect(rows).toEqual([{ status: "deleting" }]);
+});
+
+test("where there are no credentials, or nothing of the tenant's runs, one microVM is enough", async () => {
+  await login("other.example");
+  expect(await pull({ image: IMAGE, steps: STEPS })).toMatchObject({ status: "ready" });
+  expect(microVms()).toMatchObject({ knowing: new Set(), running: { size: 1 } });
+  await login("registry.example:5000");
+  const starts = world.host.calls.length;
+  expect(await pull({ image: IMAGE, steps: [{ workdir: "/app" }] })).toMatchObject({ status: "ready" });
+  const begun = world.host.calls.slice(starts).filter((call) => /^PUT \/vms\/[^/]+$/.test(call));
+  expect(begun).toHaveLength(1);
+});
+
+test("a context goes into the microVM behind the pull, whose files the steps read", async () => {
+  await login("registry.example:5000");
+  const steps = [{ copy: { from: ".", to: "/app" } }, { run: "make" }];
+  const { id } = await newBuild(world, { image: IMAGE, steps, context: true });
+  const sent = world.call("PUT", `/v1/builds/${id}/context`, { body: "a tar archive" });
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({
+    steps: [{ status: "done" }, { status: "waiting" }, { status: "waiting" }, { status: "waiting" }],
+  });
+  expect((await sent).status).toBe(200);
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready", error: null });
+  const { knowing, running } = microVms();
+  const unpacked = world.host.urls.filter((url) => new URL(url).pathname.endsWith("/archive"));
+  expect(unpacked.map((url) => new URL(url).searchParams.get("execution_id"))).toEqual([...running]);
+  expect([...running].filter((one) => knowing.has(one))).toEqual([]);
+});
+
+test.each(["seal", "put"] as const)(
+  "a pull whose disk could not be kept (%s) is not carried out again, and its build goes on later",
+  async (call) => {
+    await login("registry.example:5000");
+    world.host.templates.failures.set(call, new SkerryError("host_unavailable", "It is away."));
+    const { id } = await newBuild(world, { image: IMAGE, steps: STEPS });
+    await activateBuilder(world);
+    expect(await buildNow(world, id)).toMatchObject({
+      status: "queued",
+      steps: [{ status: "done" }, {}, {}, {}],
+    });
+    world.host.templates.failures.clear();
+    await sql`update builds set retry_at = now()`.execute(world.db);
+    await activateBuilder(world);
+    expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+    const pulls = world.host.commands.filter(({ env }) => env["STEP_IMAGE"] !== undefined);
+    expect(new Set(pulls.map(({ execution_id }) => execution_id)).size).toBe(1);
+    const { knowing, running } = microVms();
+    expect([...running].filter((one) => knowing.has(one))).toEqual([]);
+  },
+);
 
 /** Of a Dockerfile whose context has come. */
 async function buildDockerfile(dockerfile: Record<string, unknown>): Promise<Build> {

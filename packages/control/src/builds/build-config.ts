@@ -1,18 +1,20 @@
 // What holds for the VMs of a template beside its files: what its build was asked for, over what the image said that it was made of.
 
+import type { PlannedConfig } from "@skerry/contract/builds/plan/build-plan";
 import { imageConfig, IMAGE_CONFIG_MAX_BYTES } from "@skerry/contract/builds/plan/image-config";
 import { isUndetected } from "@skerry/contract/builds/plan/plan-build";
 import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
-import type { HostClient } from "../host-client/host-client.ts";
+import type { HostClient, VmRef } from "../host-client/host-client.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { BuildRow } from "./build-store.ts";
 import { readGuestFile } from "./read-guest-file.ts";
 
 export async function configOfBuild(
-  { id, execution_id, config, request, target }: BuildRow & { readonly execution_id: string },
+  row: BuildRow & { readonly execution_id: string },
   client: HostClient,
   stop: AbortSignal,
 ): Promise<TemplateConfig> {
+  const { config, request, target } = row;
   // Of what is detected in a repository, a Dockerfile alone begins on an empty disk.
   const isImage =
     request.dockerfile !== undefined ||
@@ -20,13 +22,22 @@ export async function configOfBuild(
     request.archive === true ||
     (isUndetected(request) && target.on.kind === "empty");
   if (!isImage) return config;
-  const file = { path: IMAGE_CONFIG_FILE, noun: "configuration", maxBytes: IMAGE_CONFIG_MAX_BYTES };
-  const text = await readGuestFile(client, { id, execution_id }, file, stop);
-  const image = imageConfig(text);
+  const image = row.image_config ?? (await readImageConfig(client, row, stop));
   return {
     env: { ...image.env, ...config.env },
     user: config.user ?? image.user,
     workdir: config.workdir ?? image.workdir,
     ...(config.start !== undefined && { start: config.start }),
   };
+}
+
+/** What the image says that the build's microVM has pulled, or built. */
+export async function readImageConfig(
+  client: HostClient,
+  { id, execution_id }: VmRef,
+  stop: AbortSignal,
+): Promise<PlannedConfig> {
+  const file = { path: IMAGE_CONFIG_FILE, noun: "configuration", maxBytes: IMAGE_CONFIG_MAX_BYTES };
+  const { env, user, workdir } = imageConfig(await readGuestFile(client, { id, execution_id }, file, stop));
+  return { env, user, workdir };
 }

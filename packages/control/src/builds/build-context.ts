@@ -13,6 +13,7 @@ import { hostAddress } from "../hosts/host-rows.ts";
 import { BoundedUpload } from "../vms/files/bounded-upload.ts";
 import { noteContext, type BuildRow } from "./build-store.ts";
 import { getBuild } from "./builds.ts";
+import { findPullApart } from "./pull-apart.ts";
 
 const AGAIN_MS = 500;
 /** How long the microVM of a build may take to start. */
@@ -105,14 +106,14 @@ async function unpackContext(
   return (await getBuild(context, caller, id)).build;
 }
 
-/** Its microVM, as soon as it runs. */
+/** Its microVM, as soon as it runs: not the one that pulls a private image, which ends before. */
 export async function waitingVm(
   context: Context,
   caller: Caller,
   id: string,
   gone: AbortSignal,
 ): Promise<{ readonly client: HostClient; readonly vm: VmRef }> {
-  const endMs = performance.now() + VM_WITHIN_MS;
+  let endMs = performance.now() + VM_WITHIN_MS;
   for (;;) {
     const { row } = await getBuild(context, caller, id);
     const vm = { id, execution_id: requireWaiting(row) };
@@ -120,8 +121,13 @@ export async function waitingVm(
     if (address === undefined)
       throw new SkerryError("host_unavailable", "The host of the build was removed.");
     const client = context.hosts.client(address);
+    const isPulled = (await findPullApart(context, row)) === undefined;
+    if (!isPulled) endMs = performance.now() + VM_WITHIN_MS;
     const vms = await client.listVms(gone);
-    if (vms.some((one) => one.id === id && one.execution_id === vm.execution_id && one.status === "running"))
+    if (
+      isPulled &&
+      vms.some((one) => one.id === id && one.execution_id === vm.execution_id && one.status === "running")
+    )
       return { client, vm };
     if (performance.now() > endMs)
       throw new SkerryError("host_unavailable", "The microVM of the build does not start.", {

@@ -22,7 +22,7 @@ import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
   /** Until `ends_by`, by the database's clock. */
   readonly left_ms: number;
-  /** How long it still waits for its context. */
+  /** How long it still waits for its context: since its creation, or since its image was pulled in a microVM of its own. */
   readonly context_left_ms: number;
 };
 export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "bytes"> & {
@@ -38,7 +38,7 @@ const RETRY_MAX_S = 15;
 const underWay = sql`status in (${sql.join(buildStatusesUnderWay)})`;
 const columns = sql`
   builds.*, (extract(epoch from ends_by - ${steadyNow}) * 1000)::float8 as left_ms,
-  (extract(epoch from created_at - ${ago(sql`${sql.lit(CONTEXT_WITHIN_MS)} * interval '1 millisecond'`)}) * 1000)::float8 as context_left_ms`;
+  (extract(epoch from coalesce(started_at, created_at) - ${ago(sql`${sql.lit(CONTEXT_WITHIN_MS)} * interval '1 millisecond'`)}) * 1000)::float8 as context_left_ms`;
 const stepColumns = sql`*, position::float8 as position, bytes::float8 as bytes`;
 
 export async function insertBuild(
@@ -196,7 +196,7 @@ export async function proceedBuild(
 export async function releaseBuildVm(db: Queries, id: string, executionId: string): Promise<void> {
   await sql`update build_steps set command = '', env = '{}' where build_id = ${id}`.execute(db);
   await sql`
-    update builds set execution_id = null, version = version + 1
+    update builds set execution_id = null, image_config = null, version = version + 1
     where id = ${id} and execution_id = ${executionId}`.execute(db);
 }
 

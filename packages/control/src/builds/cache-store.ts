@@ -76,6 +76,18 @@ export async function dropCached(db: Queries, ids: readonly string[]): Promise<v
   await sql`update build_cache set status = 'deleting' where id = any(${ids}::text[])`.execute(db);
 }
 
+/** Of what a build keeps for itself alone: no step has such a key, so no other build finds it. */
+export function keyOfBuild(buildId: string): string {
+  return `build ${buildId}`;
+}
+
+/** The build has ended. */
+export async function dropKeptOf(db: Queries, buildId: string): Promise<void> {
+  await sql`
+    update build_cache set status = 'deleting' where key = ${keyOfBuild(buildId)} and status = 'ready'
+      and org_id = (select org_id from builds where id = ${buildId})`.execute(db);
+}
+
 export async function listCached(
   db: Queries,
   orgId: string,

@@ -28,7 +28,10 @@ export async function keySteps(
 ): Promise<(string | null)[]> {
   const known = steps.map(({ key }) => key);
   const inputs = [...new Set(steps.flatMap((step) => step.inputs))];
-  const isBegun = steps.some(({ status, cache_hit }) => status !== "waiting" && !cache_hit);
+  // An image is pulled before the context has come, where it is pulled in a microVM of its own.
+  const isBegun = steps.some(
+    ({ status, cache_hit, kind }) => status !== "waiting" && !cache_hit && kind !== "image",
+  );
   const isCloned = steps.some(({ kind }) => kind === "git");
   if (isBegun || isCloned || inputs.length === 0) return known;
   const digests = await digestsOf({ row, client, stop }, inputs);

@@ -15,14 +15,18 @@ import { registryOf } from "@skerry/contract/registries/registry-host";
 import { GROUP_BEFORE } from "@skerry/contract/templates/template-name";
 import type { Context } from "../context.ts";
 import type { HostClient, VmRef } from "../host-client/host-client.ts";
-import { openRegistryLogins, type RegistryLogin } from "../registries/registries.ts";
+import { hasRegistryLogins, openRegistryLogins, type RegistryLogin } from "../registries/registries.ts";
 import type { StepRow } from "./build-store.ts";
 
 interface Access {
   readonly client: HostClient;
   readonly vm: VmRef;
-  readonly step: Pick<StepRow, "kind" | "env" | "org_id">;
+  readonly step: PullingStep;
+  /** Nothing of the tenant's runs in this microVM afterwards, or nothing with all rights. */
+  readonly mayLogIn: boolean;
 }
+
+type PullingStep = Pick<StepRow, "kind" | "env" | "org_id">;
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
@@ -34,12 +38,12 @@ export function usesRegistries({ kind }: Pick<StepRow, "kind">): boolean {
 /** Nothing is written where there is nothing to know. */
 export async function giveRegistryAccess(
   context: Context,
-  { client, vm, step }: Access,
+  { client, vm, step, mayLogIn }: Access,
   stop: AbortSignal,
 ): Promise<void> {
   const { caFile } = context.registries;
   const mirrors = mirrorsFor(context, step);
-  const logins = await loginsFor(context, step);
+  const logins = mayLogIn ? await loginsFor(context, step) : [];
   const files = [
     { path: REGISTRY_AUTH_FILE, text: logins.length > 0 ? authFile(logins) : "" },
     { path: REGISTRY_MIRRORS_FILE, text: mirrorsFile(mirrors) },
@@ -55,14 +59,17 @@ export async function giveRegistryAccess(
 }
 
 /** Also where the step was ended before it could remove them. */
-export async function takeRegistryAccess({ client, vm }: Access, stop: AbortSignal): Promise<void> {
+export async function takeRegistryAccess(
+  { client, vm }: Pick<Access, "client" | "vm">,
+  stop: AbortSignal,
+): Promise<void> {
   await client.files.remove(vm, REGISTRY_FOLDER, true, stop).catch((error: unknown) => {
     if (!(error instanceof SkerryError && error.code === "file_not_found")) throw error;
   });
 }
 
 /** A push goes to the registry itself. Of the settings it needs only the one that says whether that registry has TLS. */
-function mirrorsFor({ registries }: Context, { kind }: Access["step"]): Context["registries"]["mirrors"] {
+function mirrorsFor({ registries }: Context, { kind }: PullingStep): Context["registries"]["mirrors"] {
   const { mirrors } = registries;
   return kind === "push" ? mirrors.filter(({ registry, mirror }) => registry === mirror) : mirrors;
 }
@@ -71,14 +78,23 @@ function mirrorsFor({ registries }: Context, { kind }: Access["step"]): Context[
  * A Dockerfile may name any registry, an image names one. A later group of a Dockerfile pulls nothing, and the commands of the one before may have made
  * themselves master of the microVM: it gets none.
  */
-async function loginsFor(context: Context, step: Access["step"]): Promise<readonly RegistryLogin[]> {
+async function loginsFor(context: Context, step: PullingStep): Promise<readonly RegistryLogin[]> {
   const { kind, env, org_id } = step;
   if (env["STEP_FROM"] === GROUP_BEFORE) return [];
   if (kind === "dockerfile") return openRegistryLogins(context, org_id);
-  const registry = registryOf(env["STEP_IMAGE"] ?? "");
+  return openRegistryLogins(context, org_id, hostsFor(context, step));
+}
+
+/** Whether there are credentials for the image that the step pulls. */
+export function hasLogins(context: Context, step: PullingStep): Promise<boolean> {
+  return hasRegistryLogins(context, step.org_id, hostsFor(context, step));
+}
+
+/** Of one image: its registry, and what is asked in the place of that. */
+function hostsFor(context: Context, step: PullingStep): readonly string[] {
+  const registry = registryOf(step.env["STEP_IMAGE"] ?? "");
   const mirrors = mirrorsFor(context, step).filter((one) => one.registry === registry);
-  const hosts = [registry, ...mirrors.map(({ mirror }) => registryOf(`${mirror}/`))];
-  return openRegistryLogins(context, org_id, hosts);
+  return [registry, ...mirrors.map(({ mirror }) => registryOf(`${mirror}/`))];
 }
 
 async function readAuthorities(file: string): Promise<string> {

@@ -8,14 +8,12 @@ import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
-import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
-import { appendLines, lastLines } from "./build-log-store.ts";
+import { appendLines } from "./build-log-store.ts";
 import {
   buildById,
-  endStep,
   proceedBuild,
   releaseBuildVm,
   stepsOf,
@@ -25,31 +23,21 @@ import {
 } from "./build-store.ts";
 import { answerFromVersion } from "./answered-build.ts";
 import { configOfBuild } from "./build-config.ts";
-import { keepDenials } from "./build-egress.ts";
 import { afterClone } from "./detect-source.ts";
 import { contextMissing } from "./build-context.ts";
-import { noteImage } from "./note-image.ts";
-import { dropCached } from "./cache-store.ts";
+import { dropCached, dropKeptOf } from "./cache-store.ts";
 import { wholeKey } from "./cached-prefix.ts";
+import { carryOut, type Running } from "./carry-out.ts";
 import { keepStep, ownBytes } from "./keep-step.ts";
-import { exitFault } from "./exit-fault.ts";
 import { failBuild } from "./fail-build.ts";
 import { keySteps } from "./key-steps.ts";
+import { carryOutPull, findPullApart, mayLogIn } from "./pull-apart.ts";
 import { beginWithoutCache, noteSealed } from "./step-store.ts";
-import { runStep } from "./run-step.ts";
 import { startBuildVm } from "./start-build-vm.ts";
 import { versionDigest } from "@skerry/contract/builds/plan/step-key";
 
 const SERVICE = "builder";
 const CONTEXT_WAIT_S = 5;
-const LAST_LINES = 20;
-
-/** A build that runs: its row, as it was seen last, and its host. */
-interface Running {
-  readonly row: BuildRow & { readonly execution_id: string };
-  readonly client: HostClient;
-  readonly stop: AbortSignal;
-}
 
 /** Resolves when it has ended and its microVM is gone, or when it waits. Rejects where it can only be carried on later. */
 export async function runBuild(context: Context, build: BuildRow, stop: AbortSignal): Promise<void> {
@@ -87,6 +75,7 @@ export async function destroyBuildVm(
     // Only what is sealed is put on a host as a template.
     if (status !== "ready" && image !== null) await client.templates.delete(template_id, stop);
   }
+  await dropKeptOf(context.db, id);
   await releaseBuildVm(context.db, id, execution_id);
 }
 
@@ -143,6 +132,8 @@ async function startVm(
     await dropCached(context.db, [row.cache_id]);
     return beginWithoutCache(context.db, row);
   }
+  const pull = await findPullApart(context, row);
+  if (pull !== undefined) return carryOutPull(context, { row, client, stop }, pull);
   if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
   if (row.context_left_ms <= 0) throw contextMissing();
   await waitWithBuild(context.db, row, CONTEXT_WAIT_S);
@@ -163,7 +154,7 @@ async function runSteps(context: Context, running: Running): Promise<BuildRow | 
       continue;
     }
     const startedMs = performance.now();
-    const failed = await carryOut(context, running, step);
+    const failed = await carryOut(context, running, { step, mayLogIn: mayLogIn(step, steps) });
     if (failed !== undefined) return failed;
     context.metrics.buildSteps.add(1, "miss");
     // Canceled meanwhile.
@@ -192,30 +183,6 @@ async function isNewBeginning(
   if (now?.status !== "building") return true;
   const vm = { id: row.id, execution_id: row.execution_id };
   return afterClone(context, { row: now, client, vm, timeoutMs, stop });
-}
-
-/** Undefined where it has succeeded. */
-async function carryOut(
-  context: Context,
-  { row, client, stop }: Running,
-  step: StepRow,
-): Promise<BuildRow | undefined> {
-  const vm = { id: row.id, execution_id: row.execution_id };
-  const startedMs = performance.now();
-  if (step.status === "waiting")
-    await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
-  const exit = await runStep(context, { client, vm, step, leftMs: row.left_ms, stop });
-  const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
-  const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs: performance.now() - startedMs, last });
-  await noteImage(context, { row, client, vm }, { kind: step.kind, isDone: fault === undefined }, stop);
-  await endStep(context.db, step, {
-    status: fault === undefined ? "done" : "failed",
-    exitCode: exit.exit_code,
-  });
-  const denials = await keepDenials(context, client, vm);
-  if (fault === undefined) return undefined;
-  await appendLines(context.db, { buildId: row.id, step: step.index, texts: denials });
-  return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
 }
 
 async function seal(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {

@@ -26,6 +26,7 @@ export interface StepRun {
   readonly client: HostClient;
   readonly vm: VmRef;
   readonly step: StepRow;
+  readonly mayLogIn: boolean;
   /** Until the build has to end. */
   readonly leftMs: number;
   readonly stop: AbortSignal;

@@ -2,6 +2,9 @@
 
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
+import type { PlannedConfig } from "@skerry/contract/builds/plan/build-plan";
+import type { DiskImage } from "@skerry/contract/host-api/templates";
+import { newId } from "@skerry/contract/ids";
 import { buildById, type BuildRow, type StepRow } from "./build-store.ts";
 
 export async function noteStepKeys(
@@ -41,17 +44,40 @@ export async function skipAllSteps(db: Queries, buildId: string): Promise<void> 
     where build_id = ${buildId} and status = 'waiting'`.execute(db);
 }
 
-/** What its first steps came from is gone: they are carried out. Undefined where another writer was first. */
+interface PulledDisk {
+  readonly image: DiskImage;
+  /** Of the entry of the cache that keeps it. */
+  readonly cacheId: string;
+  readonly config: PlannedConfig;
+}
+
+/** Its image was pulled: it waits for another microVM, which stands on that. False where another writer was first. */
+export async function beginOnPulled(
+  db: Queries,
+  { id, version, target }: Pick<BuildRow, "id" | "version" | "target">,
+  { image, cacheId, config }: PulledDisk,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    update builds set
+      version = version + 1, execution_id = ${newId("incarnation")}, attempts = 0, retry_at = now(), started_at = now(),
+      origin = target, target = ${JSON.stringify({ ...target, on: { kind: "image", image } })}::jsonb,
+      cache_id = ${cacheId}, image_config = ${JSON.stringify(config)}::jsonb
+    where id = ${id} and version = ${version} and status = 'queued'`.execute(db);
+  return numAffectedRows === 1n;
+}
+
+/** What its first steps came from is gone: they are carried out, and so is a pull in a microVM of its own. Undefined where another writer was first. */
 export async function beginWithoutCache(
   db: Queries,
   { id, version }: Pick<BuildRow, "id" | "version">,
 ): Promise<BuildRow | undefined> {
   const { numAffectedRows } = await sql`
     with begun as (
-      update builds set target = origin, origin = null, cache_id = null, version = version + 1
+      update builds set target = origin, origin = null, cache_id = null, image_config = null, version = version + 1
       where id = ${id} and version = ${version} and origin is not null returning id
     )
-    update build_steps set status = 'waiting', cache_hit = false, bytes = null, started_at = null, finished_at = null
-    where build_id in (select id from begun) and cache_hit`.execute(db);
+    update build_steps set
+      status = 'waiting', cache_hit = false, bytes = null, position = 0, exit_code = null, started_at = null, finished_at = null
+    where build_id in (select id from begun) and (cache_hit or kind = 'image')`.execute(db);
   return numAffectedRows === 0n ? undefined : buildById(db, id);
 }

@@ -51,6 +51,7 @@ import { boundedRows } from "./migrations/0051-bounded-rows.ts";
 import { pausedEphemeral } from "./migrations/0052-paused-ephemeral.ts";
 import { rollbacks } from "./migrations/0053-rollbacks.ts";
 import { clockEras } from "./migrations/0054-clock-eras.ts";
+import { pulledApart } from "./migrations/0056-pulled-apart.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -107,6 +108,7 @@ const migrations = [
   { number: 52, name: "paused-ephemeral", text: pausedEphemeral },
   { number: 53, name: "rollbacks", text: rollbacks },
   { number: 54, name: "clock-eras", text: clockEras },
+  { number: 56, name: "pulled-apart", text: pulledApart },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -82,6 +82,15 @@ export async function openRegistryLogins(
   );
 }
 
+/** Whether there are any for these registries. */
+export async function hasRegistryLogins(
+  { db }: Pick<Context, "db">,
+  orgId: string,
+  hosts: readonly string[],
+): Promise<boolean> {
+  return (await findRegistries(db, orgId)).some(({ host }) => hosts.includes(host));
+}
+
 function sealedFor({ org_id, host, version }: Pick<RegistryRow, "org_id" | "host" | "version">): SealedFor {
   return { owner: org_id, scope: "registry-credential", name: host, version };
 }

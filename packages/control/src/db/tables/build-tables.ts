@@ -3,6 +3,7 @@
 import type { ColumnType, Generated } from "kysely";
 import type { PulledImage } from "@skerry/contract/templates/pulled-image";
 import type { Build } from "@skerry/contract/builds/build";
+import type { PlannedConfig } from "@skerry/contract/builds/plan/build-plan";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
 import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
@@ -46,6 +47,8 @@ export interface BuildTables {
     commit: ColumnType<string | null, string | null | undefined, string | null>;
     /** The image that it pulled, or pushed. */
     source: ColumnType<PulledImage | null, string | null | undefined, string | null>;
+    /** Of the image that was pulled in a microVM of its own; null: none was, or the build is over. */
+    image_config: ColumnType<PlannedConfig | null, string | null | undefined, string | null>;
     template_id: string;
     /** What its first steps came from, and what it would stand on without that; null: all steps are carried out. */
     cache_id: Generated<string | null>;
