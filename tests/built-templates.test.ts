@@ -72,7 +72,9 @@ const BUSYBOX = [
   "set -e; mkfs.ext4 -q -L root /dev/vdb 512M; mount /dev/vdb /mnt; mkdir -p /mnt/bin /mnt/etc /mnt/srv /mnt/var/log",
   "cp /bin/busybox /mnt/bin/busybox; for name in $(busybox --list); do [ -e /mnt/bin/$name ] || ln -s busybox /mnt/bin/$name; done",
   "echo root:x:0:0::/root:/bin/sh > /mnt/etc/passwd; echo web:x:500:500::/srv:/bin/sh >> /mnt/etc/passwd",
-  "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; chown 500:500 /mnt/srv; umount /mnt",
+  "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; chown 500:500 /mnt/srv",
+  "mkdir -p /mnt/run/app/of && chown 500:500 /mnt/run/app && chmod 0750 /mnt/run/app && echo kept > /mnt/run/app/of/file && ln -s app /mnt/run/link",
+  "printf '10.9.8.7 db' > /mnt/etc/hosts; umount /mnt",
 ].join("\n");
 
 const WRITTEN_BYTES = 32 * 1024 ** 2;
@@ -156,6 +158,12 @@ test("a root file system of another kind runs as well: its start command is froz
   const answers = "it is served\nweb\n/srv\nhello\n";
   const sandbox = await vms.start("sbx_served", { template });
   expect(await vms.sh(sandbox, served)).toBe(answers);
+  // What lies in the image where a guest mounts something, or writes its own name.
+  const there =
+    "stat -c '%a %u:%g' /run/app; readlink /run/link; cat /run/link/of/file; stat -c %a /run/lock; cat /etc/hosts";
+  expect(await vms.sh(sandbox, there)).toBe(
+    "750 500:500\napp\nkept\n1777\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n10.9.8.7 db\n127.0.1.1\tsbx-served\n",
+  );
 
   const snapshot_id = newId("snapshot");
   const order = { execution_id: sandbox.executionId, snapshot_id };

@@ -46,3 +46,12 @@ bool attributes_set(int fd, char *const *attributes) {
   }
   return true;
 }
+
+bool attributes_clear(int fd) {
+  static char names[NAMES_BYTES];
+  ssize_t bytes = flistxattr(fd, names, sizeof names);
+  for (const char *name = names; bytes > 0 && name < names + bytes; name += strlen(name) + 1) {
+    if (strncmp(name, prefix, PREFIX_BYTES) == 0 && fremovexattr(fd, name) != 0) return false;
+  }
+  return true;
+}

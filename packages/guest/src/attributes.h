@@ -19,4 +19,7 @@ size_t attributes_quote(char *to, const char *path, bool follow);
 // Each is `NAME=value`. On failure errno says why.
 bool attributes_set(int fd, char *const *attributes);
 
+// Removes all there are. On failure errno says why.
+bool attributes_clear(int fd);
+
 #endif

@@ -1,5 +1,7 @@
 #include "boot.h"
 #include "cgroup.h"
+#include "copy-tree.h"
+#include "identity.h"
 #include "thrash.h"
 
 #include <arpa/inet.h>
@@ -17,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -48,6 +51,13 @@ static noreturn void fail(const char *doing) {
 static void mount_at(const char *type, const char *path, unsigned long flags, const char *options) {
   mkdir(path, 0755);
   if (mount(type, path, type, flags, options) != 0 && errno != EBUSY) fail(path);
+}
+
+// Of what a kernel of the operator's may not have.
+static void mount_optional(const char *type, const char *path) {
+  mkdir(path, 0755);
+  if (mount(type, path, type, MS_NOSUID | MS_NODEV | MS_NOEXEC, "") != 0 && errno != ENODEV)
+    printf("skerry: %s: %s\n", path, strerror(errno));
 }
 
 static void load_modules(void) {
@@ -142,7 +152,7 @@ static void start_network(void) {
 
 // What a disk holds was a user's to change: only a plain file is written to. In place, because a fresh file
 // and a rename cost a clone that has just woken 30 ms more.
-void write_file(const char *path, const char *text) {
+void write_bytes(const char *path, const char *bytes, size_t length) {
   const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   struct stat stat;
   int fd = open(path, flags, 0644);
@@ -153,19 +163,52 @@ void write_file(const char *path, const char *text) {
     stat.st_size = 0;
   }
   if (fd < 0) return;
-  ssize_t written = write(fd, text, strlen(text));
+  ssize_t written = write(fd, bytes, length);
   if (written >= 0 && written != stat.st_size && ftruncate(fd, written) != 0)
     printf("skerry: %s: %s\n", path, strerror(errno));
   close(fd);
 }
 
-void write_hosts(const char *hostname) {
-  char text[256];
-  snprintf(text, sizeof text, "127.0.0.1\tlocalhost\n127.0.1.1\t%s\n::1\tlocalhost ip6-localhost\n",
-           hostname);
-  write_file("/etc/hosts", text);
-  snprintf(text, sizeof text, "%s\n", hostname);
-  write_file("/etc/hostname", text);
+void write_file(const char *path, const char *text) {
+  write_bytes(path, text, strlen(text));
+}
+
+// What a devtmpfs has not, and every program expects.
+static void make_links(void) {
+  static const char *const links[][2] = {{"/proc/self/fd", "/dev/fd"},        {"/proc/self/fd/0", "/dev/stdin"},
+                                         {"/proc/self/fd/1", "/dev/stdout"},  {"/proc/self/fd/2", "/dev/stderr"},
+                                         {"/proc/kcore", "/dev/core"},        {"../proc/self/mounts", "/etc/mtab"}};
+  for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+    if (symlink(links[i][0], links[i][1]) != 0 && errno != EEXIST) printf("skerry: %s: %s\n", links[i][1], strerror(errno));
+  }
+}
+
+// A child, because the program that copies changes its root directory and its limits.
+static void copy_folder(int from, const char *to) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", from);
+  pid_t pid = fork();
+  if (pid == 0) _exit(copy_tree("/", path, to, KEEP_OWNERS));
+  while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+// Packages leave folders in /run when they are installed, with owners of their own: they are in the memory that hides them, too. What does
+// not fit is missing, and the console says so.
+static void mount_run(void) {
+  struct stat stat;
+  mkdir("/run", 0755);
+  int image = open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  mount_at("tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755,size=20%");
+  if (image >= 0 && fstat(image, &stat) == 0) {
+    if (chown("/run", stat.st_uid, stat.st_gid) != 0 || chmod("/run", stat.st_mode & 07777) != 0)
+      printf("skerry: /run: %s\n", strerror(errno));
+    copy_folder(image, "/run");
+  }
+  if (image >= 0) close(image);
+  mkdir("/run/lock", 0755);
+  int lock = open("/run/lock", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (lock < 0 || fchmod(lock, 01777) != 0) printf("skerry: /run/lock: %s\n", strerror(errno));
+  if (lock >= 0) close(lock);
 }
 
 // The console's log has what was written, and no carriage returns on top.
@@ -194,12 +237,14 @@ int boot(void) {
   if (mkdir("/tmp", 01777) == 0) chmod("/tmp", 01777);
   mount_at("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "gid=5,mode=620,ptmxmode=666");
   mount_at("tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777,size=50%");
-  mount_at("tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755,size=20%");
+  mount_optional("mqueue", "/dev/mqueue");
+  mount_run();
+  make_links();
   mount_at("cgroup2", "/sys/fs/cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   cgroup_start("/sys/fs/cgroup");
   start_network();
   sethostname(TEMPLATE_HOSTNAME, strlen(TEMPLATE_HOSTNAME));
-  write_hosts(TEMPLATE_HOSTNAME);
+  identity_start(TEMPLATE_HOSTNAME);
   write_file("/etc/machine-id", TEMPLATE_MACHINE_ID);
   write_file("/etc/resolv.conf", "nameserver " GATEWAY_ADDRESS "\n");
   setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES_SOFT, FILES_HARD});

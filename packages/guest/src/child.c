@@ -211,6 +211,7 @@ static const char *code_of(int error) {
   case EEXIST:
     return "not_empty";
   case EBUSY:
+  case ETXTBSY:
     return "busy";
   case ENOMEM:
     return "out_of_memory";

@@ -1,6 +1,7 @@
 // What makes a clone a machine of its own, and what ends one.
 #include "boot.h"
 #include "child.h"
+#include "identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,7 @@ static void rename_machine(const struct request *request) {
   // A resumed sandbox keeps its name, and what its user has written into these files.
   if (strcmp(now, request->hostname) == 0) return;
   sethostname(request->hostname, strlen(request->hostname));
-  write_hosts(request->hostname);
+  identity_rename(now, request->hostname);
   write_file("/etc/machine-id", id);
 }
 

@@ -31,6 +31,7 @@ static char buffer[BUFFER_BYTES];
 static char path[PATH_MAX]; // of what is copied now, below the target
 static int target;
 static void *seen;
+static enum owners owners;
 
 static bool failed(const char *what) {
   fprintf(stderr, "copy: %s: %s: %s\n", *path ? path : ".", what, strerror(errno));
@@ -55,6 +56,13 @@ static bool set_time(int folder, const char *name, const struct stat *as) {
   struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, as->st_mtim};
   int done = name ? utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) : futimens(folder, times);
   return done == 0 || failed("its time cannot be set");
+}
+
+// Before its permissions are set, of which some go with its owner.
+static bool set_owner(int folder, const char *name, const struct stat *as) {
+  if (owners == NEW_OWNERS) return true;
+  int flags = name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH;
+  return fchownat(folder, name ? name : "", as->st_uid, as->st_gid, flags) == 0 || failed("its owner cannot be set");
 }
 
 // Sets `is_done` where it is another name of a file that is there already.
@@ -100,7 +108,9 @@ static bool copy_content(int source, int folder, const char *name) {
   int made = openat(folder, name, flags, found.st_mode & 07777);
   if (made < 0 && in_the_way(folder, name)) made = openat(folder, name, flags, found.st_mode & 07777);
   if (made < 0) return failed("cannot be made");
-  bool copied = copy_bytes(source, made, found.st_size) && set_time(made, NULL, &found);
+  bool copied = copy_bytes(source, made, found.st_size) && set_owner(made, NULL, &found);
+  if (copied && owners == KEEP_OWNERS && fchmod(made, found.st_mode & 07777) != 0) copied = failed("its permissions cannot be set");
+  copied = copied && set_time(made, NULL, &found);
   // Some file systems say only here that they are full.
   if (close(made) != 0 && copied) return failed("cannot be written");
   return copied;
@@ -134,7 +144,7 @@ static bool copy_special(int from, int folder, const char *name) {
   int made = make_special(from, folder, name, &found);
   if (made != 0 && in_the_way(folder, name)) made = make_special(from, folder, name, &found);
   if (made != 0) return failed("cannot be made");
-  return set_time(folder, name, &found);
+  return set_owner(folder, name, &found) && set_time(folder, name, &found);
 }
 
 static bool copy_entries(DIR *from, int to);
@@ -152,6 +162,7 @@ static bool fill_folder(DIR *entries, int folder, const char *name) {
   }
   if (to < 0) return failed("cannot be made");
   bool copied = copy_entries(entries, to);
+  if (copied && is_new) copied = set_owner(to, NULL, &found);
   if (copied && is_new && fchmod(to, found.st_mode & 07777) != 0) copied = failed("its permissions cannot be set");
   if (copied && is_new) copied = set_time(to, NULL, &found);
   close(to);
@@ -198,7 +209,8 @@ static bool copy_entries(DIR *from, int to) {
   }
 }
 
-int copy_tree(const char *root, const char *from, const char *to) {
+int copy_tree(const char *root, const char *from, const char *to, enum owners kept) {
+  owners = kept;
   const struct rlimit many = {OPEN_FILES, OPEN_FILES};
   setrlimit(RLIMIT_NOFILE, &many);
   umask(0);

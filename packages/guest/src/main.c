@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
     prctl(PR_SET_CHILD_SUBREAPER, 1); // orphans come to it, as they come to PID 1
     serve(atoi(argv[2]));
   }
-  if (argc == 5 && strcmp(argv[1], "--copy-tree") == 0) return copy_tree(argv[2], argv[3], argv[4]);
+  if (argc == 5 && strcmp(argv[1], "--copy-tree") == 0) return copy_tree(argv[2], argv[3], argv[4], NEW_OWNERS);
   fprintf(stderr, "usage: agent --serve-fd FD [--cgroup-root FOLDER], --copy-tree ROOT FROM TO, or as PID 1 of a VM\n");
   return 2;
 }

@@ -1,6 +1,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 
 import { expect, test } from "vitest";
 
@@ -30,6 +42,81 @@ test("missing folders are made, permissions are exact, and an existing file is r
   expect(statSync(target).mode & 0o7777).toBe(0o4777);
   expect(statSync(world.inside("a/b")).mode & 0o7777).toBe(0o755);
   expect(readdirSync(world.inside("a/b/c"))).toEqual(["run.sh"]);
+});
+
+test("a file that is replaced gives its owner to the new one, and its access list", async () => {
+  const target = world.inside("secret");
+  writeFileSync(target, "old");
+  chownSync(target, 1234, 5678);
+  // One more user, 4321, may read: u::rw-, u:4321:r--, g::---, m::r--, o::---.
+  const list = "0x0200000001000600ffffffff02000400e110000004000000ffffffff10000400ffffffff20000000ffffffff";
+  const set = `import os; os.setxattr(${JSON.stringify(target)}, "system.posix_acl_access", bytes.fromhex("${list.slice(2)}"))`;
+  execFileSync("python3", ["-c", set]);
+  await world.agent.link.write(target, Buffer.from("new"), 0o640);
+  const { uid, gid, mode } = statSync(target);
+  expect([uid, gid, mode & 0o7777, readFileSync(target, "utf8")]).toEqual([1234, 5678, 0o640, "new"]);
+  const get = `import os; print(os.getxattr(${JSON.stringify(target)}, "system.posix_acl_access").hex())`;
+  expect(`0x${execFileSync("python3", ["-c", get]).toString().trim()}`).toBe(list);
+});
+
+test("a link is followed, also where it leads to nothing yet, and stays a link", async () => {
+  mkdirSync(world.inside("there/below"), { recursive: true });
+  const write = (name: string) => world.agent.link.write(world.inside(name), Buffer.from(name));
+  symlinkSync("there/target", world.inside("first"));
+  symlinkSync("first", world.inside("second"));
+  symlinkSync("../new", world.inside("there/below/up"));
+  symlinkSync(world.inside("there/absolute"), world.inside("far"));
+  for (const [name, leadsTo] of [
+    ["second", "there/target"],
+    ["there/below/up", "there/new"],
+    ["far", "there/absolute"],
+  ] as const) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect((await write(name)).result).toEqual({ size: name.length });
+    expect(readFileSync(world.inside(leadsTo), "utf8")).toBe(name);
+    expect(lstatSync(world.inside(name)).isSymbolicLink()).toBe(true);
+  }
+  symlinkSync("loop", world.inside("loop"));
+  symlinkSync("none/below", world.inside("nowhere"));
+  symlinkSync("there", world.inside("folder"));
+  const codes = await Promise.all(
+    ["loop", "nowhere", "folder"].map(async (name) => (await write(name)).result["code"]),
+  );
+  expect(codes).toEqual(["link_loop", "not_found", "is_a_directory"]);
+  expect(readdirSync(world.inside("there")).toSorted()).toEqual(["absolute", "below", "new", "target"]);
+});
+
+test("another user's link in a folder that all may write to is replaced, and what it leads to is not written", async () => {
+  mkdirSync(world.inside("shared"));
+  chmodSync(world.inside("shared"), 0o1777);
+  writeFileSync(world.inside("of-root"), "kept");
+  symlinkSync("../of-root", world.inside("shared/trap"));
+  lchownSync(world.inside("shared/trap"), 1234, 1234);
+  symlinkSync("../of-root", world.inside("shared/own"));
+  await world.agent.link.write(world.inside("shared/trap"), Buffer.from("new"));
+  expect(readFileSync(world.inside("of-root"), "utf8")).toBe("kept");
+  expect(lstatSync(world.inside("shared/trap")).isFile()).toBe(true);
+  await world.agent.link.write(world.inside("shared/own"), Buffer.from("new"));
+  expect(readFileSync(world.inside("of-root"), "utf8")).toBe("new");
+});
+
+test("a file with other names keeps them, and its old attributes go", async () => {
+  writeFileSync(world.inside("one"), "a longer first version");
+  linkSync(world.inside("one"), world.inside("two"));
+  const tag = (name: string) =>
+    `import os; os.setxattr(${JSON.stringify(world.inside(name))}, "user.old", b"1")`;
+  execFileSync("python3", ["-c", tag("one")]);
+  const before = statSync(world.inside("one"));
+  for (const text of ["short", "a second version that is longer than the first one"]) {
+    // oxlint-disable-next-line no-await-in-loop
+    await world.agent.link.write(world.inside("one"), Buffer.from(text), 0o600);
+    expect(readFileSync(world.inside("two"), "utf8")).toBe(text);
+  }
+  const after = statSync(world.inside("one"));
+  expect([after.ino, after.nlink, after.mode & 0o7777]).toEqual([before.ino, 2, 0o600]);
+  const names = `import os; print(os.listxattr(${JSON.stringify(world.inside("two"))}))`;
+  expect(execFileSync("python3", ["-c", names]).toString()).not.toContain("user.old");
+  expect(readdirSync(world.folder).toSorted()).toEqual(["one", "two"]);
 });
 
 test("a broken upload leaves the old file, and nothing beside it", async () => {

@@ -1,11 +1,12 @@
 // The parsers alone, for tests: cases come on stdin, what the parsers make of them goes to stdout.
 //
-//   case = u8 kind ('f' frames, 'j' request) · u32 piece · u32 length · bytes
+//   case = u8 kind ('f' frames, 'j' request, 'h' /etc/hosts) · u32 piece · u32 length · bytes
 //
 // Frames are fed in pieces of `piece` bytes; each frame found is one line "type stream payload-in-hex", and
 // is encoded again to see that nothing was lost. Each case ends with a line "end", or "lost" if the bytes
 // broke the protocol.
 #include "frames.h"
+#include "hosts.h"
 #include "operations.h"
 
 #include <stdio.h>
@@ -66,6 +67,17 @@ static void parse_request(char *text, size_t length) {
   printf("timeout_ms %lld\nend\n", (long long)request.timeout_ms);
 }
 
+// Two former names, the new one and the text, each but the last ended by a NUL; `piece` is 1 for a complete file.
+static void rename_in_hosts(char *bytes, size_t length, bool complete) {
+  const char *former = bytes, *other = former + strlen(former) + 1, *name = other + strlen(other) + 1;
+  char *text = (char *)name + strlen(name) + 1;
+  struct text hosts = {text, length - (size_t)(text - bytes)};
+  struct text renamed = hosts_renamed(hosts, (const char *const[]){former, other}, name, complete);
+  if (renamed.bytes) print_hex((const uint8_t *)renamed.bytes, renamed.length);
+  printf(renamed.bytes ? "\nend\n" : "same\nend\n");
+  free(renamed.bytes);
+}
+
 static bool take(void *to, size_t length) {
   return fread(to, 1, length, stdin) == length;
 }
@@ -78,6 +90,8 @@ int main(void) {
     if (!bytes || !take(bytes, length)) return 1;
     if (head[0] == 'f')
       parse_frames(bytes, length, piece > 0 ? piece : 1);
+    else if (head[0] == 'h')
+      rename_in_hosts((char *)bytes, length, piece == 1);
     else
       parse_request((char *)bytes, length);
     free(bytes);

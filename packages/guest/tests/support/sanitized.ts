@@ -20,7 +20,7 @@ export interface Build extends AsyncDisposable {
 }
 
 export interface ParserCase {
-  readonly kind: "f" | "j";
+  readonly kind: "f" | "j" | "h";
   readonly piece: number;
   readonly bytes: Buffer;
 }

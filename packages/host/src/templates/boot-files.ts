@@ -1,6 +1,6 @@
 // Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package
-// and not installed, or the operator's (own-kernel.ts); the initramfs holds the agent as /init and, for Debian's kernel, the few modules
-// that reach the root disk, and that of overlay file systems.
+// and not installed, or the operator's (own-kernel.ts); the initramfs holds the agent as /init and, for Debian's kernel, the modules of
+// guest-modules.ts.
 
 import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, writeFile } from "node:fs/promises";
@@ -8,6 +8,7 @@ import { basename, join } from "node:path";
 import { discardWorkFolder, removeTree } from "../remove-tree.ts";
 import { runProgram } from "../run.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";
+import { GUEST_MODULES } from "./guest-modules.ts";
 
 export interface Kernel {
   readonly file: string;
@@ -38,22 +39,6 @@ export interface InitramfsSources extends Pick<KernelSources, "contain"> {
 const KERNEL_SUITE = "bookworm";
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const UNPACK_DEADLINE_MS = 60_000;
-
-/** In the order in which they must be loaded: `virtio_ring` before `virtio`, `failover` before
- *  `net_failover`. */
-const MODULES = [
-  "drivers/virtio/virtio_ring",
-  "drivers/virtio/virtio",
-  "drivers/virtio/virtio_mmio",
-  "drivers/char/virtio_console",
-  "drivers/block/virtio_blk",
-  "net/core/failover",
-  "drivers/net/net_failover",
-  "drivers/net/virtio_net",
-  "drivers/virtio/virtio_balloon",
-  // Of builds, whose file systems lie in layers.
-  "fs/overlayfs/overlay",
-];
 
 function fileOf(module: string): string {
   return `${module.slice(module.lastIndexOf("/") + 1)}.ko`;
@@ -100,7 +85,7 @@ function isInitramfs(file: string): boolean {
 /** Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that
  *  an earlier version kept without a module that is needed now is replaced. */
 export async function ensureDebianKernel(folder: string, sources: KernelSources): Promise<Kernel> {
-  const needed = ["version", ...MODULES.map((module) => `modules/${fileOf(module)}`)];
+  const needed = ["version", ...GUEST_MODULES.map((module) => `modules/${fileOf(module)}`)];
   const there = await Promise.all(needed.map((file) => exists(join(folder, file))));
   if (!there.every(Boolean)) await downloadKernel(folder, sources);
   const version = await readFile(join(folder, "version"), "utf8");
@@ -139,7 +124,7 @@ async function keepKernel(image: string, folder: string): Promise<void> {
   if (version === undefined) throw new Error("the kernel package holds no modules");
   await mkdir(join(folder, "modules"), { recursive: true });
   await copyFile(join(image, `boot/vmlinuz-${version}`), join(folder, "vmlinuz"));
-  for (const module of MODULES) {
+  for (const module of GUEST_MODULES) {
     const file = join(image, `lib/modules/${version}/kernel/${module}.ko`);
     await copyFile(file, join(folder, "modules", fileOf(module)));
   }
@@ -154,7 +139,7 @@ export async function ensureInitramfs(
 ): Promise<BootFiles> {
   const hash = createHash("sha256").update(kernel.version);
   for (const file of [kernel.file, agent]) hash.update(await readFile(file));
-  if (kernel.modules !== undefined) hash.update(MODULES.join());
+  if (kernel.modules !== undefined) hash.update(GUEST_MODULES.join());
   const digest = hash.digest("hex").slice(0, 16);
   const initramfs = join(folder, `initramfs-${digest}.cpio`);
   if (!(await exists(initramfs))) await packInitramfs(kernel, { agent, contain }, initramfs);
@@ -194,7 +179,7 @@ async function packInitramfs(
 /** The agent loads them in the order that the last file tells, and none where there is no such file. */
 async function packModules(from: string, to: string): Promise<void> {
   await mkdir(to);
-  const names = MODULES.map(fileOf);
+  const names = GUEST_MODULES.map(fileOf);
   for (const name of names) await copyFile(join(from, name), join(to, name));
   await writeFile(join(to, "order"), `${names.join("\n")}\n`);
 }
