@@ -135,6 +135,20 @@ test("missing folders are made, and the permissions are those that were asked fo
   await refusal(put("/made/bad", "x", "?mode=999"), 400, "bad_request");
 });
 
+test("an upload over a file keeps its permissions, its owner, the link and the other names", async () => {
+  await inGuest(
+    "mkdir /over && cd /over && echo s >run.sh && chmod 0750 run.sh && chown 1000:1001 run.sh && echo t >target && chmod 600 target && ln -s target link && echo h >one && ln one two",
+  );
+  for (const name of ["run.sh", "link", "one"]) await putWhole(`/over/${name}`, "new");
+  expect(
+    await inGuest("cd /over && stat -c '%n %F %a %u:%g %h' run.sh link target one && cat two target"),
+  ).toBe(
+    "run.sh regular file 750 1000:1001 1\nlink symbolic link 777 0:0 1\ntarget regular file 600 0:0 1\none regular file 644 0:0 2\nnewnew",
+  );
+  await putWhole("/over/run.sh", "new", "?mode=0700");
+  expect(await inGuest("stat -c '%a %u:%g' /over/run.sh")).toBe("700 1000:1001");
+});
+
 test("an empty file is a file", async () => {
   expect(await putWhole("/empty/file", "")).toEqual({ path: "/empty/file", size: 0 });
   const response = await get("/empty/file");

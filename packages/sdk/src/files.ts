@@ -10,7 +10,7 @@ import { filePath } from "./paths.ts";
 export type UploadContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 
 export interface UploadOptions extends CallOptions {
-  /** Permissions in octal, for example `0755`. Default: `0644`. */
+  /** Permissions in octal, for example `0755`. Default: those of the file that is there, or `0644`. */
   readonly mode?: string | undefined;
   /** Extended attributes of the file (`user.NAME` in the VM), by their names without the prefix; at most 4 KiB together. */
   readonly attributes?: Readonly<Record<string, string>> | undefined;

@@ -16,7 +16,7 @@
 //   GET    /vms/{id}/console?lines=&follow=         the console log's last lines as they are, and with follow what comes then
 //   POST   /vms/{id}/execute    ExecuteCommand      frames: DATA, STDERR, then CLOSE (ExecuteExit) or RESET (ErrorBody)
 //                               or COMMAND_WITH_INPUT: the same, and what the command reads
-//   PUT    /vms/{id}/file?path=&mode=   raw bytes   FileWritten
+//   PUT    /vms/{id}/file?path=[&mode=] raw bytes   FileWritten
 //   GET    /vms/{id}/file?path=                     raw bytes
 //   PUT    /vms/{id}/egress     EgressChange        HostEgressReport of what is in force: this policy, or a later one
 //   GET    /vms/{id}/egress?execution_id=           HostEgressReport
@@ -162,7 +162,8 @@ export const FileWriteHostQuery = Type.Object(
   {
     execution_id: Type.String({ maxLength: 64 }),
     path: Type.String({ maxLength: 20_000 }),
-    mode: Type.Integer({ minimum: 0, maximum: 0o7777 }),
+    // Absent: that of the file which is replaced, or 0644.
+    mode: Type.Optional(Type.Integer({ minimum: 0, maximum: 0o7777 })),
     // A JSON object of text. A host of an earlier version does not know it, so it is not sent where there are none.
     attributes: Type.Optional(Type.String({ maxLength: 2 * ATTRIBUTES_MAX_BYTES })),
   },

@@ -59,7 +59,13 @@ export const Mode = Type.String({
 
 export const FileWriteQuery = Type.Object(
   {
-    mode: Type.Optional(Type.String({ ...Mode, default: "0644" })),
+    mode: Type.Optional(
+      Type.String({
+        ...Mode,
+        description:
+          "Permissions, octal. Without it a file that is there keeps its own, and a new one has `0644`.",
+      }),
+    ),
     attributes: Type.Optional(
       Type.String({
         maxLength: 2 * ATTRIBUTES_MAX_BYTES,

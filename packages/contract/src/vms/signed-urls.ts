@@ -28,9 +28,8 @@ export const SignedUrlRequest = named(
     mode: Type.Optional(
       Type.String({
         ...Mode,
-        default: "0644",
         description:
-          "Of a file that is written: its permissions, octal. Who has the URL cannot choose others.",
+          "Of a file that is written: its permissions, octal. Who has the URL cannot choose others. Without it a file that is there keeps its own, and a new one has `0644`.",
       }),
     ),
     expires_in: Type.Optional(

@@ -20,7 +20,8 @@ export interface FileBody {
 
 export interface WrittenFile {
   readonly path: string;
-  readonly mode: number;
+  /** Undefined: that of the file which is replaced, or 0644. */
+  readonly mode: number | undefined;
   /** Undefined where there are none, which a host of an earlier version understands. */
   readonly attributes?: FileAttributes | undefined;
   readonly sizeBytes: number | undefined;
@@ -66,7 +67,8 @@ export class FileCalls {
       method: "PUT",
       path: pathOf(vm, "file"),
       query: {
-        ...{ execution_id: vm.execution_id, path: file.path, mode: file.mode },
+        ...{ execution_id: vm.execution_id, path: file.path },
+        ...(file.mode === undefined ? {} : { mode: file.mode }),
         ...(file.attributes === undefined ? {} : { attributes: JSON.stringify(file.attributes) }),
       },
       headers: { "content-type": "application/octet-stream", ...length },

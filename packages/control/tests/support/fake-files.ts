@@ -152,8 +152,13 @@ async function storeFile(
     if (size <= KEPT_BYTES) kept.push(chunk);
   }
   const attributes = url.searchParams.get("attributes");
+  const there = files.get(path);
   files.set(path, {
-    ...{ size, mode: Number(url.searchParams.get("mode")), sha256: hash.digest("hex") },
+    ...{
+      size,
+      mode: Number(url.searchParams.get("mode") ?? there?.mode ?? 0o644),
+      sha256: hash.digest("hex"),
+    },
     ...{ content: Buffer.concat(kept) },
     ...(attributes !== null && { attributes: JSON.parse(attributes) as FileAttributes }),
   });

@@ -6,8 +6,9 @@ import { SkerryError } from "@skerry/contract/errors";
 import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api/vm";
 import { firstPiece, startRead, startWrite, writtenBytes } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
+import { statEntry } from "../guest/entries.ts";
 import { patiently } from "../guest/patience.ts";
-import type { GuestStream, Output } from "../guest/stream.ts";
+import { GuestRefusal, type GuestStream, type Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
@@ -16,6 +17,7 @@ import { untilCut, useForTransfer, type Transfer } from "./transfers.ts";
 /** A guest that moves no byte for this long is not waited for: its file system may hang. A slow client may take its time. */
 const STALL_DEADLINE_MS = 60_000;
 const patience = { deadlineMs: STALL_DEADLINE_MS };
+const NEW_FILE_MODE = 0o644;
 
 export function registerFiles(server: HostServer, { engine }: Host): void {
   server.put(
@@ -25,7 +27,11 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       const { execution_id, path, mode, attributes } = request.query;
       const kept = attributes === undefined ? undefined : readAttributes(attributes);
       using guest = await useForTransfer(engine, request.params.id, execution_id);
-      return { path, size: await receive(guest, startWrite(guest.channel, path, mode, kept), request.raw) };
+      const permissions = mode ?? (await modeThere(guest.channel, path)) ?? NEW_FILE_MODE;
+      return {
+        path,
+        size: await receive(guest, startWrite(guest.channel, path, permissions, kept), request.raw),
+      };
     },
   );
 
@@ -47,6 +53,18 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       await send(channel, stream, { first, response: reply.raw });
     },
   );
+}
+
+/** Of the file that is replaced. Asked of the guest in an operation of its own, which agents of every version have. Undefined where there is
+ *  none; what is wrong with the path the write says. */
+async function modeThere(channel: GuestChannel, path: string): Promise<number | undefined> {
+  try {
+    const { type, mode } = await statEntry(channel, path, true);
+    return type === "file" ? Number.parseInt(mode, 8) : undefined;
+  } catch (error) {
+    if (error instanceof SkerryError && error.cause instanceof GuestRefusal) return undefined;
+    throw error;
+  }
 }
 
 /** Writes the body into the guest. A body that breaks off cancels, and then the guest keeps nothing of it. */

@@ -2339,7 +2339,8 @@ class SignedUrlRequest(TypedDict, total=False):
     path: str
     #: Of a file: whether it is read or written. Default: `GET`.
     method: SignedUrlRequestMethod
-    #: Of a file that is written: its permissions, octal. Who has the URL cannot choose others. Default: `0644`.
+    #: Of a file that is written: its permissions, octal. Who has the URL cannot choose others. Without it a file that
+    #: is there keeps its own, and a new one has `0644`.
     mode: str
     #: How long the URL is valid, at most 168h. Default: `1h`.
     expires_in: str

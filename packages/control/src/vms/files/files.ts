@@ -16,14 +16,12 @@ export interface FileParams extends VmRef {
   readonly gone: AbortSignal;
 }
 
-const DEFAULT_MODE = 0o644;
-
-/** The file appears whole or not at all. */
+/** The file appears whole or not at all. One that is there keeps its owner, its other names, and without a mode its permissions. */
 export async function uploadFile(
   context: Context,
   caller: Tenant,
   params: FileParams & {
-    /** Octal digits. */
+    /** Octal digits. Undefined: as the file that is there, or 0644. */
     readonly mode: string | undefined;
     /** Already checked. */
     readonly attributes?: FileAttributes | undefined;
@@ -44,7 +42,7 @@ export async function uploadFile(
       row,
       {
         path,
-        mode: params.mode === undefined ? DEFAULT_MODE : Number.parseInt(params.mode, 8),
+        mode: params.mode === undefined ? undefined : Number.parseInt(params.mode, 8),
         attributes,
         sizeBytes: params.sizeBytes,
         content: upload,

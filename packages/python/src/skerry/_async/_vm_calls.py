@@ -240,7 +240,7 @@ class AsyncVmCalls:
         mode: Optional[str] = None,
         attributes: Optional[Mapping[str, str]] = None,
     ) -> FileWritten:
-        """Writes a file of at most 100 MB; ``path`` is absolute in the VM, ``mode`` its permissions in octal (default ``0644``).
+        """Writes a file of at most 100 MB; ``path`` is absolute in the VM, ``mode`` its permissions in octal (default: those of the file that is there, or ``0644``).
 
         ``content`` is text, bytes, a ``pathlib.Path``, a file open for reading bytes, or an iterable of bytes; the last three go through as
         they come. Missing directories are created; a broken upload leaves nothing behind. ``attributes`` are extended attributes of the file

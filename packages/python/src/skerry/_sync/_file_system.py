@@ -120,7 +120,7 @@ class FileSystem:
         mode: Optional[str] = None,
         expires_in: Optional[str] = None,
     ) -> SignedUrl:
-        """A URL by which everybody who has it reads the file, or with the method ``PUT`` writes it with ``mode`` (octal, default ``0644``), without a token;
+        """A URL by which everybody who has it reads the file, or with the method ``PUT`` writes it with ``mode`` (octal, default: its own, or ``0644``), without a token;
         ``expires_in`` is at most ``168h``, by default ``1h``."""
         fields = {
             "path": checked_absolute(path),
