@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from dataclasses import replace
 from typing import Any, AsyncGenerator, AsyncIterable, Callable, Dict, Optional, Type, TypeVar, Union, cast
@@ -17,6 +18,9 @@ from ..errors import SkerryApiError, SkerryConnectionError, SkerryError, SkerryI
 
 Answer = TypeVar("Answer")
 
+#: Of an answer: the process that has asked for it.
+_PID = "skerry.pid"
+
 
 class AsyncHttp:
     def __init__(
@@ -29,12 +33,33 @@ class AsyncHttp:
             self._headers["authorization"] = f"Bearer {settings.token}"
         if settings.organization is not None:
             self._headers["x-org-id"] = settings.organization
+        self._given = http_client
         self._client = httpx.AsyncClient() if http_client is None else http_client
         self._abandoned = AsyncBackground()
+        self._pid = os.getpid()
+        self._is_used = False
 
     async def aclose(self) -> None:
+        if self._pid != os.getpid():
+            # Its connections are those of the process before the fork, which a farewell would end there.
+            return
         await self._abandoned.settled()
         await self._client.aclose()
+
+    def _client_here(self) -> httpx.AsyncClient:
+        """After a fork the child shares the parent's connections, and each would read what the other has asked for. So it begins with none."""
+        if self._pid != os.getpid():
+            if self._given is not None and self._is_used:
+                raise SkerryInputError(
+                    "The `http_client` has connections of the process before the fork, whose answers would cross.",
+                    remediation="Make another `http_client`, and with it another client of Skerry, after the fork.",
+                )
+            if self._given is None:
+                self._client = httpx.AsyncClient()
+            self._abandoned = AsyncBackground()
+            self._pid = os.getpid()
+        self._is_used = True
+        return self._client
 
     async def json(self, request: Request, answer: Type[Answer]) -> Answer:
         """The JSON of the answer. The type is the API's word for it; the client does not validate."""
@@ -96,13 +121,20 @@ class AsyncHttp:
 
     async def chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
         """The body as it comes. Leaving the loop over it early closes the connection."""
+        self._check_process(response)
         try:
             async for chunk in response.aiter_bytes():
                 yield chunk
+                self._check_process(response)
         except httpx.TransportError as error:
             raise self._named(error, "Lost the connection to") from error
         finally:
-            await response.aclose()
+            if response.extensions.get(_PID) == os.getpid():
+                await response.aclose()
+
+    def _check_process(self, response: httpx.Response) -> None:
+        if response.extensions.get(_PID) != os.getpid():
+            raise self.trouble("the answer began before the fork and belongs to the other process")
 
     def trouble(self, what: str) -> SkerryConnectionError:
         """An answer that is not what Skerry answers."""
@@ -116,22 +148,23 @@ class AsyncHttp:
         if body is not None:
             headers["content-type"] = "application/json"
             content = body
+        client = self._client_here()
         try:
-            return await self._accepted(
-                await self._client.send(
-                    self._client.build_request(
-                        request.method,
-                        self.base_url + request.path,
-                        params=request.query_texts() or None,
-                        headers=headers,
-                        content=content,
-                        timeout=httpx.Timeout(ANSWER_WITHIN_S, read=request.answer_within_s),
-                    ),
-                    stream=True,
-                    # A redirect would turn a POST into a GET, or carry the token to another place.
-                    follow_redirects=False,
-                )
+            response = await client.send(
+                client.build_request(
+                    request.method,
+                    self.base_url + request.path,
+                    params=request.query_texts() or None,
+                    headers=headers,
+                    content=content,
+                    timeout=httpx.Timeout(ANSWER_WITHIN_S, read=request.answer_within_s),
+                ),
+                stream=True,
+                # A redirect would turn a POST into a GET, or carry the token to another place.
+                follow_redirects=False,
             )
+            response.extensions[_PID] = os.getpid()
+            return await self._accepted(response)
         except httpx.TransportError as error:
             raise self._named(error, "Cannot reach") from error
 
