@@ -39,6 +39,13 @@ describe.each([
     ]);
   });
 
+  test("a process that a signal has ended is told in the words that clients compare", async () => {
+    let status: unknown;
+    for await (const { event } of client().start({ process: shell("oom") }))
+      if (event?.event.case === "end") ({ status } = event.event.value);
+    expect(status).toBe("signal: killed");
+  });
+
   test("a process is named by a tag as well, takes input in a stream, and ends", async () => {
     const tag = `tag of ${String(isBinary)}`;
     const text = new TextEncoder();

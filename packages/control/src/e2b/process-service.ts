@@ -9,6 +9,7 @@ import { killExecution, resizeTerminal, sendInput } from "../vms/executions/exec
 import { followExecution } from "../vms/executions/follow-execution.ts";
 import { pieceOf } from "../vms/executions/start-detached.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
+import { signalWords } from "./signal-words.ts";
 import { findProcess, runningProcesses, sizeOf, startProcess, type RunningProcess } from "./processes.ts";
 import { answering, callOf, streaming, withKeepalives } from "./rpc-call.ts";
 import {
@@ -122,25 +123,13 @@ function eventOf(event: OutputEvent, isTerminal: boolean): ProcessEvent | undefi
   }
 }
 
-const signalWords: Readonly<Record<string, string>> = {
-  KILL: "killed",
-  TERM: "terminated",
-  INT: "interrupt",
-  HUP: "hangup",
-  QUIT: "quit",
-  SEGV: "segmentation fault",
-  ABRT: "aborted",
-  PIPE: "broken pipe",
-};
-
 /** In the words that E2B's program has from its language. */
 function endOf(exit: ExecuteExit | null): ProcessEvent {
   if (exit === null) throw new ConnectError("The process ended without a result.", Code.Internal);
   if (exit.timed_out)
     throw new ConnectError("The process was killed: its time was over.", Code.DeadlineExceeded);
   const { exit_code, signal } = exit;
-  const status =
-    signal === null ? `exit status ${exit_code}` : `signal: ${signalWords[signal] ?? signal.toLowerCase()}`;
+  const status = signal === null ? `exit status ${exit_code}` : `signal: ${signalWords(signal)}`;
   const value = {
     exitCode: signal === null ? exit_code : -1,
     exited: signal === null,

@@ -108,7 +108,7 @@ function exitOf(name: string): ExecuteExit {
   return name === "oom" ? killedExit : cleanExit;
 }
 
-const killedExit: ExecuteExit = { ...cleanExit, exit_code: 137, signal: "KILL", oom_killed: true };
+const killedExit: ExecuteExit = { ...cleanExit, exit_code: 137, signal: "SIGKILL", oom_killed: true };
 
 /** So many bytes of one value, as fast as they are taken, unless the reader goes away. */
 async function print(response: ServerResponse, bytes: number, value: number): Promise<void> {

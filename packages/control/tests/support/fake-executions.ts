@@ -244,7 +244,7 @@ function play(execution: FakeExecution): void {
 function playEnd(execution: FakeExecution, name: string, argument = ""): void {
   switch (name) {
     case "oom":
-      return execution.end(137, { signal: "KILL", oom_killed: true });
+      return execution.end(137, { signal: "SIGKILL", oom_killed: true });
     case "overlong":
       setTimeout(() => execution.end(137, { timed_out: true }), execution.command.timeout_ms);
       return;
