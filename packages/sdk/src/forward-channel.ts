@@ -113,7 +113,6 @@ export class ForwardChannel {
     const deadline = setTimeout(() => socket.close(), CONNECT_WITHIN_MS);
     await new Promise<void>((resolve, reject) => {
       socket.addEventListener("open", () => resolve());
-      socket.addEventListener("error", () => undefined); // "close" follows
       socket.addEventListener("close", () => {
         this.#link = undefined;
         const lost = this.#lost();

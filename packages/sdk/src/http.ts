@@ -110,11 +110,15 @@ export class HttpClient {
     const token = authorization?.replace(/^Bearer /, "") ?? "";
     const encoded = btoa(token).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
     const url = this.#url({ method: "GET", path, query }).replace(/^http/, "ws");
-    return new Socket(url, [
+    const socket = new Socket(url, [
       protocol,
       ...(authorization === undefined ? [] : [`base64url.bearer.authorization.k8s.io.${encoded}`]),
       ...(organization === undefined ? [] : [`organization.skerry.${organization}`]),
     ]);
+    // "close" follows, and says all there is to know. The socket of `ws` ends the process where nothing listens, also when it is closed
+    // before it is open.
+    socket.addEventListener("error", () => undefined);
+    return socket;
   }
 
   /** For answers without a body that matters. */

@@ -74,6 +74,7 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
   #size: { readonly cols: number; readonly rows: number } | undefined;
   #failure: unknown;
   #isOver = false;
+  readonly #onAbort = (): void => this.close();
   /** Undefined while it runs. */
   exitCode: number | undefined;
 
@@ -84,8 +85,8 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
     this.id = at.id;
     this.#options = options;
     this.#position = at.position;
-    options.signal?.addEventListener("abort", () => this.close(), { once: true });
-    void this.#live();
+    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
+    void this.#live().finally(() => options.signal?.removeEventListener("abort", this.#onAbort));
   }
 
   /** What was typed. Resolves when there is room for more; while the connection is lost it waits. */
@@ -108,6 +109,7 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
   /** Lets go of the command. Without another client it ends when `reattachS` are over. */
   close(): void {
     this.#isOver = true;
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.#socket?.close();
     this.#wake();
   }
@@ -180,7 +182,6 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
         if (this.exitCode !== undefined || this.#isOver || isBehind) resolve();
         else reject(this.#lost());
       });
-      socket.addEventListener("error", () => undefined); // "close" follows
     });
   }
 
