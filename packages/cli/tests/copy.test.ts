@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { vmPlace } from "../src/commands/copy/cp.ts";
 import { landingOf, type CopySource, type CopyTarget, type Landing } from "../src/commands/copy/landing.ts";
 import { packTree } from "../../sdk/src/folder/tar-writer.ts";
 import { extract } from "./support/archives.ts";
@@ -139,4 +140,54 @@ describe("where a copy comes to lie, as docker cp has it", () => {
     if (typeof expected !== "string") expect(landingOf(source, target)).toEqual(expected);
     else expect(() => landingOf(source, target)).toThrow(expect.objectContaining({ code: expected }));
   });
+});
+
+/** Each as `find` prints it: its kind, its name and where it leads, as bytes. */
+async function listed(folder: string): Promise<string> {
+  const { stdout } = await run(
+    "sh",
+    ["-c", "find . -printf '%y %P %l\\n' | LC_ALL=C sort | od -An -tx1 -v"],
+    {
+      cwd: folder,
+    },
+  );
+  return stdout;
+}
+
+test("names that are not UTF-8 come through byte for byte, also of directories and of what links lead to", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "skerry-names-"));
+  try {
+    await mkdir(join(folder, "there"));
+    const script = String.raw`mkdir -p from/$'d\xe9/e' from/plain && cd from && printf x >$'d\xe9/e/caf\xe9.txt' && printf y >$'\xf0\x9f\x98\x80\xff\xed\xb2\x80' && printf z >ü
+      ln -s $'caf\xe9.txt' $'d\xe9/e/link\xe9' && touch $'x'{1..40}$'\xe9' && n=$(printf 'n%.0s' {1..150}) && printf l >$n$'\xe9'`;
+    await run("bash", ["-ec", script], { cwd: folder });
+    const tree = await packTree(join(folder, "from"), "from");
+    expect([tree.skipped, tree.files]).toEqual([[], 44]);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of tree.archive) pieces.push(piece);
+    const data = Buffer.concat(pieces);
+    await extract(data, { folder: join(folder, "there"), sourceName: "from", name: "from" });
+    expect(await listed(join(folder, "there/from"))).toBe(await listed(join(folder, "from")));
+    // As the guest's own tar reads it.
+    await mkdir(join(folder, "by-tar"));
+    await writeFile(join(folder, "archive.tar"), data);
+    await run("tar", ["-xf", "archive.tar", "-C", "by-tar"], { cwd: folder });
+    expect(await listed(join(folder, "by-tar/from"))).toBe(await listed(join(folder, "from")));
+  } finally {
+    await run("rm", ["-rf", folder]);
+  }
+});
+
+test.each([
+  ["web:/root/x", "web", "/root/x"],
+  ["web:tmp", "web", "/tmp"],
+  ["web:", "web", "/"],
+  ["a/b ü:c:/root/", "a/b ü:c", "/root/"],
+  ["web:/srv/a:/b", "web", "/srv/a:/b"],
+])("%s is in the VM %s at %s", (text, vm, path) => {
+  expect(vmPlace(text)).toEqual({ vm, path });
+});
+
+test.each(["./a:b", "/a:/b", "-", "plain", ":/x", "../a:/b"])("%s is here", (text) => {
+  expect(vmPlace(text)).toBeUndefined();
 });

@@ -5,6 +5,7 @@ import { createReadStream } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { contextDigest, type ContextEntry } from "@skerry/contract/builds/plan/context-digest";
+import { pathOfName } from "./byte-names.ts";
 import type { Item } from "./tar-writer.ts";
 
 /** Of those paths that have one. */
@@ -21,9 +22,9 @@ export async function contextDigests(
 }
 
 async function entryOf({ path, name, stats }: Item): Promise<ContextEntry> {
-  if (stats.isSymbolicLink()) return { kind: "link", path: name, target: await readlink(path) };
+  if (stats.isSymbolicLink()) return { kind: "link", path: name, target: await readlink(pathOfName(path)) };
   if (stats.isDirectory()) return { kind: "folder", path: name, mode: stats.mode };
   const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
+  await pipeline(createReadStream(pathOfName(path)), hash);
   return { kind: "file", path: name, mode: stats.mode, sha256: hash.digest("hex") };
 }

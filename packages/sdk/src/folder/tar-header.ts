@@ -1,5 +1,7 @@
 // One header of a tar archive, 512 bytes: ustar with GNU's long names and binary sizes, which every tar in use reads and writes.
 
+import { bytesOfName, nameOfBytes } from "./byte-names.ts";
+
 export const BLOCK_BYTES = 512;
 
 const types = {
@@ -75,7 +77,7 @@ export function writeHeader(header: TarHeader & { readonly type: keyof typeof co
 }
 
 function longText(code: "L" | "K", text: string): Buffer[] {
-  const bytes = Buffer.from(`${text}\0`);
+  const bytes = bytesOfName(`${text}\0`);
   if (bytes.length <= NAME_BYTES) return [];
   const about = { code, name: "././@LongLink", target: "", mode: 0, bytes: bytes.length, modifiedS: 0 };
   return [block(about), bytes, Buffer.alloc(paddingOf(bytes.length))];
@@ -88,7 +90,7 @@ export function paddingOf(bytes: number): number {
 
 function block(fields: Omit<TarHeader, "type"> & { readonly code: string }): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES);
-  Buffer.from(fields.name).copy(header, 0, 0, NAME_BYTES);
+  bytesOfName(fields.name).copy(header, 0, 0, NAME_BYTES);
   header.write(octal(fields.mode, 7), 100);
   header.write(octal(0, 7), 108);
   header.write(octal(0, 7), 116);
@@ -99,7 +101,7 @@ function block(fields: Omit<TarHeader, "type"> & { readonly code: string }): Buf
   }
   header.write(octal(Math.max(0, Math.floor(fields.modifiedS)), 11), 136);
   header.write(fields.code, 156);
-  Buffer.from(fields.target).copy(header, 157, 0, NAME_BYTES);
+  bytesOfName(fields.target).copy(header, 157, 0, NAME_BYTES);
   header.write("ustar  \0", 257);
   header.write(`${octal(checksumOf(header), 6)}\0 `, 148);
   return header;
@@ -131,14 +133,8 @@ function textAt(header: Buffer, at: number, length: number): string {
   return textOf(header.subarray(at, at + length));
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Up to the first NUL. */
+/** Up to the first NUL; a name as byte-names.ts has it. */
 export function textOf(bytes: Uint8Array): string {
   const end = bytes.indexOf(0);
-  try {
-    return utf8.decode(end < 0 ? bytes : bytes.subarray(0, end));
-  } catch {
-    throw new TarFormatError("it has a name that is not UTF-8, which this machine could not write as it is");
-  }
+  return nameOfBytes(end < 0 ? bytes : bytes.subarray(0, end));
 }

@@ -4,6 +4,7 @@ import { createReadStream, type Stats } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryInputError } from "../errors.ts";
+import { nameOfBytes, pathOfName } from "./byte-names.ts";
 import { BLOCK_BYTES, paddingOf, writeHeader } from "./tar-header.ts";
 
 export interface PackedTree {
@@ -19,6 +20,7 @@ export interface PackedTree {
   readonly archive: AsyncGenerator<Uint8Array>;
 }
 
+/** Names are as byte-names.ts has them, and so are paths. */
 export interface Item {
   readonly path: string;
   /** In the archive; empty for a directory of which only what is in it is packed. */
@@ -64,12 +66,11 @@ async function walk(item: Item, all: Walk): Promise<void> {
   }
   if (name !== "") items.push(item);
   if (!stats.isDirectory()) return;
-  for (const child of (await readdir(path)).toSorted()) {
+  const children = await readdir(pathOfName(path), { encoding: "buffer" });
+  for (const child of children.map(nameOfBytes).toSorted()) {
     const childPath = join(path, child);
-    await walk(
-      { path: childPath, name: name === "" ? child : `${name}/${child}`, stats: await lstat(childPath) },
-      all,
-    );
+    const childStats = await lstat(pathOfName(childPath));
+    await walk({ path: childPath, name: name === "" ? child : `${name}/${child}`, stats: childStats }, all);
   }
 }
 
@@ -78,7 +79,7 @@ async function* archiveOf(items: readonly Item[]): AsyncGenerator<Uint8Array> {
     const common = { mode: stats.mode & 0o7777, modifiedS: stats.mtimeMs / 1_000, target: "", bytes: 0 };
     if (stats.isDirectory()) yield writeHeader({ ...common, type: "directory", name: `${name}/` });
     else if (stats.isSymbolicLink())
-      yield writeHeader({ ...common, type: "link", name, target: await readlink(path) });
+      yield writeHeader({ ...common, type: "link", name, target: await targetOf(path) });
     else {
       yield writeHeader({ ...common, type: "file", name, bytes: stats.size });
       yield* contentOf(path, stats.size);
@@ -88,11 +89,15 @@ async function* archiveOf(items: readonly Item[]): AsyncGenerator<Uint8Array> {
   yield Buffer.alloc(2 * BLOCK_BYTES);
 }
 
+async function targetOf(path: string): Promise<string> {
+  return nameOfBytes(await readlink(pathOfName(path), { encoding: "buffer" }));
+}
+
 /** As many bytes as the header says, also of a file that grows. */
 async function* contentOf(path: string, bytes: number): AsyncGenerator<Uint8Array> {
   if (bytes === 0) return;
   let read = 0;
-  for await (const chunk of createReadStream(path, { end: bytes - 1 })) {
+  for await (const chunk of createReadStream(pathOfName(path), { end: bytes - 1 })) {
     read += (chunk as Buffer).length;
     yield chunk as Buffer;
   }

@@ -9,6 +9,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, link, lstat, mkdir, open, rename, rm, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { pathOfName } from "@skerry/sdk/folder/byte-names";
 import { CliError } from "../../errors.ts";
 import type { TarEntry } from "./tar-reader.ts";
 
@@ -85,14 +86,14 @@ class Tree {
     await this.#safeDirectory(steps.slice(0, -1));
     if (entry.type === "file") return this.#file(steps, entry);
     if (entry.type === "hard link") return this.#hardLink(steps, entry);
-    return this.#replace(steps, (path) => symlink(checkedTarget(entry), path));
+    return this.#replace(steps, (path) => symlink(pathOfName(checkedTarget(entry)), pathOfName(path)));
   }
 
   /** Directories get their permissions last: one may not be writable by its owner. */
   async finish(): Promise<Extracted> {
     for (const { path, mode, modifiedS } of this.#made.toReversed()) {
-      await chmod(path, mode);
-      await utimes(path, modifiedS, modifiedS);
+      await chmod(pathOfName(path), mode);
+      await utimes(pathOfName(path), modifiedS, modifiedS);
     }
     return { files: this.#written.size, bytes: this.#bytes, skipped: this.#skipped };
   }
@@ -120,7 +121,7 @@ class Tree {
       if (this.#safe.has(key)) continue;
       const path = this.#pathOf(step);
       const there = await lstatIfThere(path);
-      if (there === undefined) await mkdir(path, { mode: 0o755 });
+      if (there === undefined) await mkdir(pathOfName(path), { mode: 0o755 });
       else if (!there.isDirectory())
         throw new CliError(
           "not_directory",
@@ -143,7 +144,7 @@ class Tree {
 
   async #file(steps: readonly string[], { mode, modifiedS, content }: TarEntry): Promise<void> {
     await this.#replace(steps, async (path) => {
-      await using file = await open(path, "wx", 0o600);
+      await using file = await open(pathOfName(path), "wx", 0o600);
       for await (const chunk of content) {
         this.#take(chunk.length);
         await file.writeFile(chunk);
@@ -160,7 +161,7 @@ class Tree {
     const original = this.#stepsOf(target);
     if (!this.#written.has(original.join("/")))
       throw hostile(`it holds a hard link to ${JSON.stringify(target)}, which is no file of it`);
-    await this.#replace(steps, (path) => link(this.#pathOf(original), path));
+    await this.#replace(steps, (path) => link(pathOfName(this.#pathOf(original)), pathOfName(path)));
     this.#written.add(steps.join("/"));
   }
 
@@ -179,9 +180,9 @@ class Tree {
     const beside = join(this.#pathOf(steps.slice(0, -1)), `.${randomBytes(9).toString("hex")}.part`);
     try {
       await make(beside);
-      await rename(beside, path);
+      await rename(pathOfName(beside), pathOfName(path));
     } finally {
-      await rm(beside, { force: true });
+      await rm(pathOfName(beside), { force: true });
     }
     // It was a file, and may now be a link.
     this.#written.delete(steps.join("/"));
@@ -218,7 +219,7 @@ function hostile(what: string): CliError {
 }
 
 async function lstatIfThere(path: string) {
-  return lstat(path).catch((error: unknown) => {
+  return lstat(pathOfName(path)).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   });
