@@ -46,6 +46,22 @@ test("a public port needs no token until it is closed again, and no other port d
   expect((await bare(port)).status).toBe(401);
 });
 
+test("a token of the application's own reaches it on a public port, beside a signature, and beside a token of ours", async () => {
+  const port = await guest.serve(({ headers }, response) => response.end(headers.authorization));
+  const own = { authorization: "Bearer of-the-app" };
+  const url = await signedUrl(port);
+  expect((await errorOf(await fetch(world.url + guest.path(port), { headers: own }))).status).toBe(401);
+  expect(await (await fetch(url, { headers: own })).text()).toBe(own.authorization);
+  const both = { ...own, "x-api-key": world.token };
+  expect(await (await fetch(world.url + guest.path(port), { headers: both })).text()).toBe(own.authorization);
+  const ofOurs = { authorization: `Bearer ${world.token}`, "x-api-key": "of-the-app", "x-org-id": "acme" };
+  expect(await (await fetch(world.url + guest.path(port), { headers: ofOurs })).text()).toBe("");
+  await world.call("PATCH", guest.path(port, ""), { body: { public: true } });
+  expect(await (await fetch(world.url + guest.path(port), { headers: own })).text()).toBe(own.authorization);
+  const revoked = { authorization: `Bearer sk_${"0".repeat(43)}` };
+  expect((await fetch(world.url + guest.path(port), { headers: revoked })).status).toBe(401);
+});
+
 test("at most 100 ports are public", async () => {
   const { id: own } = await world.createSandbox();
   for (let port = 1; port <= 100; port += 1) {

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { noteAuthenticated, noteVisit } from "@skerry/contract/connections/doors";
 import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
 import { lowestRole } from "@skerry/contract/organizations/scopes";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { authenticate, keyOf, readCredentials } from "../auth/authenticate.ts";
+import { authenticate, isSecret, keyOf, readCredentials } from "../auth/authenticate.ts";
 import { sessionSecretOf } from "../auth/session-cookie.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
@@ -145,7 +146,10 @@ export function callerOf(request: FastifyRequest): Caller {
 /** Undefined: the token's own. */
 function organizationOf(request: FastifyRequest, access: Access): string | undefined {
   if (access.organization === "path") return (request.params as { readonly id: string }).id;
-  return organizationInHeader(request);
+  const named = organizationInHeader(request);
+  // Of a request to a port it may be meant for what listens there.
+  const isForGuest = access.organization === undefined && operationOf(request)?.method === "ANY";
+  return isForGuest && named !== undefined && !isId("organization", named) ? undefined : named;
 }
 
 /** As the request has it, whether there is one or not. Undefined: the token's own. */
@@ -157,18 +161,34 @@ export function organizationInHeader(request: FastifyRequest): string | undefine
 /** The secret of the token that was sent, or of the browser's session. What a guest answers may not come by a cookie: a page of ours that
  *  its redirect or its script reached would act for the person who looks at it. */
 export function secretOf(request: FastifyRequest): string | undefined {
+  const [first] = secretsShown(request);
+  if (operationOf(request)?.method === "ANY") return secretsShown(request).find(isSecret);
+  return first ?? sessionSecretOf(request, { isUpgrade: isUpgrade(countedRequestOf(request)) });
+}
+
+/** In each place that has one. Of a request to a port all others may be credentials of what listens there, whatever is in their places. */
+function secretsShown(request: FastifyRequest): string[] {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
-  if (bearer !== undefined) return bearer;
   const key = request.headers["x-api-key"];
-  if (typeof key === "string") return key;
   const inProtocol = offered(request, BEARER_PROTOCOL);
-  if (inProtocol !== undefined) return Buffer.from(inProtocol, "base64url").toString("latin1");
-  if (operationOf(request)?.method === "ANY") return undefined;
-  return sessionSecretOf(request, { isUpgrade: isUpgrade(countedRequestOf(request)) });
+  return [
+    bearer,
+    typeof key === "string" ? key : undefined,
+    inProtocol === undefined ? undefined : secretInProtocol(inProtocol),
+  ].filter((secret) => secret !== undefined);
+}
+
+function secretInProtocol(encoded: string): string {
+  return Buffer.from(encoded, "base64url").toString("latin1");
 }
 
 /** Browsers can set no header of a WebSocket, so Kubernetes has them offer the token as a subprotocol, which is never chosen. */
 export const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
+/** Whether a subprotocol is a token of ours: Kubernetes's own servers are offered theirs in the same way. */
+export function isSecretProtocol(offer: string): boolean {
+  return offer.startsWith(BEARER_PROTOCOL) && isSecret(secretInProtocol(offer.slice(BEARER_PROTOCOL.length)));
+}
+
 /** The same for `X-Org-ID`. */
 export const ORGANIZATION_PROTOCOL = "organization.skerry.";
 

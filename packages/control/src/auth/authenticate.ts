@@ -13,6 +13,11 @@ export const SECRET_PREFIX = "sk_";
 export const SECRET_BYTES = 32;
 /** As base64url; a string of another shape is no token, and the database is not asked. */
 const SECRET = /^sk_[A-Za-z0-9_-]{43}$/;
+
+export function isSecret(text: string): boolean {
+  return SECRET.test(text);
+}
+
 /** Stands for every id of a wrong shape: no resource has it, and its bytes stay out of SQL. */
 const NO_ORGANIZATION = "none";
 

@@ -3,6 +3,13 @@ import { SkerryError } from "@skerry/contract/errors";
 
 const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
+const PERMANENT_REDIRECT = 308;
+
+function withSlash(url: string): string {
+  const [path = ""] = url.split("?", 1);
+  return `${path}/${url.slice(path.length)}`;
+}
+
 /** Answers 405 where a path exists but not with this method. Call before the routes are registered. */
 export function answerMethodNotAllowed(app: FastifyInstance): (scope: FastifyInstance) => void {
   const known = new Map<string, Set<HTTPMethods>>();
@@ -24,6 +31,9 @@ export function answerMethodNotAllowed(app: FastifyInstance): (scope: FastifyIns
         schema: { hide: true },
         config: { skerry: "refusal" },
         handler: (request, reply) => {
+          // What lies below takes every method, as a guest's pages do, and the user has left out the slash. 308 keeps the method.
+          if (known.get(`${url}/*`)?.has(request.method as HTTPMethods) === true)
+            return reply.redirect(withSlash(request.raw.url ?? ""), PERMANENT_REDIRECT);
           void reply.header("allow", allow);
           throw new SkerryError("method_not_allowed", `${request.method} is not possible on this path.`, {
             remediation: `Use one of: ${allow}.`,

@@ -1,10 +1,8 @@
-// Which header fields pass between a client and what listens in a guest. The guest is hostile to the API's own origin, on which its answers
-// appear: whatever a browser would do for that origin because of an answer, it must not do.
+// Header fields that pass from what listens in a guest to a client; `fields-for-guest.ts` has the other way. The guest is hostile to the API's own
+// origin, on which its answers appear: whatever a browser would do for that origin because of an answer, it must not do.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { splitSignature } from "../signed-urls/signature.ts";
 import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";
-import { BEARER_PROTOCOL, ORGANIZATION_PROTOCOL } from "../../api/authenticate-hook.ts";
 import { GUEST_CONTENT_POLICY } from "../guest-content.ts";
 
 /** Name and value, as often as the name came. */
@@ -20,7 +18,7 @@ export function fieldsOf(raw: readonly string[]): Field[] {
 }
 
 /** Of one connection each; what `Connection` names is too. */
-const hopByHop: ReadonlySet<string> = new Set([
+export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-authenticate",
@@ -31,88 +29,6 @@ const hopByHop: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-
-/** What a client shows to us. A session of a browser never counts for a port, so its cookie is no use there either. */
-const credentials: ReadonlySet<string> = new Set([
-  "authorization",
-  "cookie",
-  "x-api-key",
-  "x-org-id",
-  // E2B's clients open a sandbox with these.
-  "x-access-token",
-  "e2b-sandbox-id",
-  "e2b-sandbox-port",
-  "e2b-traffic-access-token",
-]);
-
-/** We say these ourselves. */
-const ours: ReadonlySet<string> = new Set([
-  "content-length",
-  "expect",
-  "forwarded",
-  "host",
-  "http2-settings",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-port",
-  "x-forwarded-prefix",
-  "x-forwarded-proto",
-  "x-real-ip",
-]);
-
-export interface ClientFacts {
-  readonly address: string;
-  readonly host: string;
-  readonly protocol: string;
-  /** Of the path, before what the guest sees of it; undefined where the guest sees all of it, at an origin of its own. */
-  readonly prefix: string | undefined;
-  /** What the guest gets as `Host`; undefined: its own. */
-  readonly guestHost?: string | undefined;
-}
-
-/** What the guest gets of a request. `Host` is what a server of developers expects; where the request was sent to stands beside it. */
-export function fieldsForGuest(fields: readonly Field[], port: number, client: ClientFacts): Field[] {
-  const named = namedByConnection(fields);
-  const isOwnOrigin = client.prefix === undefined;
-  const cookies = isOwnOrigin ? fields.flatMap(ownCookies) : [];
-  const passed = fields
-    .flatMap(withoutToken)
-    .map(withoutSignature)
-    .filter(([name]) => {
-      const lower = name.toLowerCase();
-      return !hopByHop.has(lower) && !credentials.has(lower) && !ours.has(lower) && !named.has(lower);
-    });
-  return [
-    ["Host", client.guestHost ?? `localhost:${port}`],
-    ...passed,
-    ...cookies,
-    ["X-Forwarded-For", client.address],
-    ["X-Forwarded-Host", client.host],
-    ["X-Forwarded-Proto", client.protocol],
-    ...(client.prefix === undefined ? [] : [["X-Forwarded-Prefix", client.prefix] as const]),
-  ];
-}
-
-/** At its own origin an app has cookies of its own. The one that lets a visitor in is none of them. */
-function ownCookies([name, value]: Field): Field[] {
-  if (name.toLowerCase() !== "cookie") return [];
-  const others = value.split(";").filter((one) => one.split("=", 1)[0]?.trim() !== VISIT_COOKIE);
-  return others.length === 0 ? [] : [["Cookie", others.join(";").trim()]];
-}
-
-/** A page may offer its token as a subprotocol of a WebSocket. */
-function withoutToken([name, value]: Field): Field[] {
-  if (name.toLowerCase() !== "sec-websocket-protocol") return [[name, value]];
-  const isOurs = (one: string) =>
-    [BEARER_PROTOCOL, ORGANIZATION_PROTOCOL].some((prefix) => one.startsWith(prefix));
-  const others = value.split(",").filter((one) => !isOurs(one.trim()));
-  return others.length === 0 ? [] : [[name, others.join(",").trim()]];
-}
-
-/** A page that a signed URL has opened is named whole to what it loads from its own origin. */
-function withoutSignature([name, value]: Field): Field {
-  return [name, name.toLowerCase() === "referer" ? splitSignature(value).rest : value];
-}
 
 /** Prefixes of fields that a reverse proxy or cache in front of control obeys and does not pass on: they name files and internal
  *  locations of that server, have it interpret the body (ESI), or take its upstream out of service. No app needs them: dropped at both
@@ -198,6 +114,8 @@ const ofItsOwnOrigin: ReadonlySet<string> = new Set([
   "service-worker-allowed",
   "set-cookie",
   "speculation-rules",
+  // An app that asks for a password can do so in its own name there.
+  "www-authenticate",
   "x-content-type-options",
 ]);
 
@@ -289,7 +207,7 @@ function refuseAmbiguous(fields: readonly Field[]): void {
   if (fields.some(([, value]) => /[\r\n\0]/.test(value))) throw nonsense("has a broken header field");
 }
 
-function namedByConnection(fields: readonly Field[]): ReadonlySet<string> {
+export function namedByConnection(fields: readonly Field[]): ReadonlySet<string> {
   const values = fields.filter(([name]) => name.toLowerCase() === "connection");
   return new Set(values.flatMap(([, value]) => value.split(",").map((name) => name.trim().toLowerCase())));
 }

@@ -64,7 +64,7 @@ export function requestPortOperation(kind: VmKind) {
     path: `/v1/${table}/:id/ports/:port/*`,
     tag: table,
     summary: `Send a request to a port of a ${noun}`,
-    description: `Takes every method, any body, and upgrades to WebSocket, and answers what listens on the port in the ${noun} answers. Needs a token, a signed URL, or a port that is public. The guest does not get \`Authorization\`, \`X-API-Key\`, \`X-Org-ID\`, \`Cookie\` and the signature. The document shows the method GET for all.`,
+    description: `Takes every method, any body, and upgrades to WebSocket, and answers what listens on the port in the ${noun} answers. Needs a token, a signed URL, or a port that is public. The guest gets no token of Skerry, wherever it stands, no \`Cookie\` and no signature; an \`Authorization\` or \`X-API-Key\` of its own it gets. The document shows the method GET for all.`,
     idOf,
     params: Type.Object({ ...params.properties, "*": path }),
     body: "bytes",

@@ -159,6 +159,7 @@ function proxiedOf(
       ...{ address: request.ip, host: request.host, protocol: request.protocol },
       prefix: raw.portHost === undefined ? prefix : undefined,
       guestHost: hostHeaderOf(options, port),
+      isGuestTls: options.https?.includes(port) === true,
     },
     isWebSocket: isUpgrade(raw),
     gone: requestSignal(reply),

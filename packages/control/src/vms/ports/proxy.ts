@@ -12,14 +12,13 @@ import { PortAgent, type PortTarget } from "./port-agent.ts";
 import {
   fieldsAtOwnOrigin,
   fieldsForClient,
-  fieldsForGuest,
   fieldsOf,
   fieldsOfWebSocket,
   nonsense,
   ofOurAnswers,
-  type ClientFacts,
   type Field,
 } from "./port-headers.ts";
+import { fieldsForGuest, type ClientFacts } from "./fields-for-guest.ts";
 
 export interface ProxyLimits {
   /** From the end of a request, or its last byte so far, to the head of the answer. */
