@@ -95,14 +95,13 @@ test("a guest's kernel has what VPNs, file systems of users and networks of cont
     while read -r kind options; do ip link add dev try0 type $kind $options && ip link del try0 && echo $kind; done <<'END'
 bridge
 veth peer name try1
-dummy
 wireguard
 END
     grep -c . /proc/net/ip_tables_names >/dev/null || test $? = 1
     cut -d' ' -f1 /proc/modules | grep -Ex 'nf_tables|nft_chain_nat|nft_masq|nft_compat|iptable_nat|ip6table_nat|xt_MASQUERADE|xt_addrtype|xt_conntrack|br_netfilter|overlay' | LC_ALL=C sort`,
   );
   expect(there.split("\n")).toEqual([
-    ...["/dev/fuse", "/dev/loop0", "/dev/net/tun", "8388608", "bridge", "veth", "dummy", "wireguard"],
+    ...["/dev/fuse", "/dev/loop0", "/dev/net/tun", "8388608", "bridge", "veth", "wireguard"],
     ...[
       "br_netfilter",
       "ip6table_nat",

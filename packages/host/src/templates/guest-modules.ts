@@ -26,7 +26,6 @@ const ofUsers = [
   "net/802/stp",
   "net/bridge/bridge",
   "drivers/net/veth",
-  "drivers/net/dummy",
   "net/netfilter/nfnetlink",
   "lib/libcrc32c",
   "net/netfilter/nf_tables",
