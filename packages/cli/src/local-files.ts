@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { createReadStream, openAsBlob, type Stats } from "node:fs";
-import { open, realpath, rename, rm, stat, statfs } from "node:fs/promises";
+import { chmod, chown, copyFile, open, realpath, rename, rm, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { CliError } from "./errors.ts";
@@ -83,8 +83,8 @@ export async function saveLocalFile(
     return {
       path,
       bytes: await replace(chunks, path, {
-        isThere: existing !== undefined,
-        mode: existing?.mode ?? mode,
+        existing,
+        mode,
         maxBytes,
       }),
     };
@@ -136,29 +136,40 @@ async function replace(
   content: AsyncIterable<Uint8Array>,
   path: string,
   {
-    isThere,
+    existing,
     mode,
     maxBytes,
   }: {
-    readonly isThere: boolean;
+    readonly existing: Stats | undefined;
     readonly mode: number | undefined;
     readonly maxBytes: number | undefined;
   },
 ): Promise<number> {
-  const real = isThere ? await realpath(path) : path;
+  const real = existing === undefined ? path : await realpath(path);
   const beside = join(dirname(real), `.${basename(real)}.${randomBytes(6).toString("hex")}.part`);
   try {
     const bytes = await write(
       bounded(content, maxBytes ?? (await freeBytes(dirname(real)))),
       beside,
       "wx",
-      mode,
+      existing === undefined ? mode : OWNER_ONLY,
     );
-    await rename(beside, real);
+    if (existing !== undefined) await inherit(beside, existing);
+    // Other names of the file are to have what is new as well.
+    if (existing !== undefined && existing.nlink > 1) await copyFile(beside, real);
+    else await rename(beside, real);
     return bytes;
   } finally {
     await rm(beside, { force: true });
   }
+}
+
+const OWNER_ONLY = 0o600;
+
+/** Owner and permissions of the file that is replaced. Where this user may not give a file away, it becomes this user's. */
+async function inherit(path: string, { uid, gid, mode }: Stats): Promise<void> {
+  await chown(path, uid, gid).catch(() => undefined);
+  await chmod(path, mode & 0o777);
 }
 
 async function write(

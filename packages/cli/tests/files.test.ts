@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, link, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -226,6 +226,24 @@ test("download keeps a link, the permissions behind it, and devices", async () =
   expect((await readdir(shell.folder)).toSorted()).toEqual(["link", "real"]);
   await shell.run("sandbox", "download", "sbx_0", "/x", "/dev/null");
   expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
+});
+
+test("download over a file keeps its owner, its permissions whatever the umask is, and its other names", async () => {
+  await using server = await fileServer(new Map([["/x", Buffer.from("new")]]));
+  await using shell = await Shell.forServer(server);
+  const at = (name: string) => join(shell.folder, name);
+  await writeFile(at("one"), "a longer one");
+  await chmod(at("one"), 0o666);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await chown(at("one"), 1234, 5678);
+  await shell.run("sandbox", "download", "sbx_0", "/x", "one");
+  const { mode, uid } = await stat(at("one"));
+  expect([mode & 0o777, uid]).toEqual([0o666, isRoot ? 1234 : process.getuid?.()]);
+  await link(at("one"), at("two"));
+  await writeFile(at("two"), "a longer one");
+  await shell.run("sandbox", "download", "sbx_0", "/x", "one");
+  expect([await readFile(at("two"), "utf8"), (await stat(at("one"))).nlink]).toEqual(["new", 2]);
+  expect((await readdir(shell.folder)).toSorted()).toEqual(["one", "two"]);
 });
 
 test("a download that cannot be saved ends with the file's error", async () => {
