@@ -27,7 +27,8 @@ export async function giveTo(
   await run(context, call, `chown -- ${user.uid}:${user.gid} ${quoted(path)}`);
 }
 
-/** The file is there whole or not at all, and the sources are gone when it is. */
+/** The file is there whole or not at all, and the sources are gone when it is. As of an upload, a link is followed, a file that is there keeps its
+ *  permissions, and one with other names is written in place. */
 export async function composeFor(
   context: Context,
   call: SandboxCall,
@@ -38,10 +39,17 @@ export async function composeFor(
   }: { readonly sources: readonly string[]; readonly path: string; readonly user: GuestUser },
 ): Promise<void> {
   const parts = sources.map(quoted).join(" ");
-  const script =
-    `set -e; p=${quoted(path)}; t=$(mktemp -- "$p.XXXXXX"); trap 'rm -f -- "$t"' EXIT; ` +
-    `cat -- ${parts} > "$t"; chmod 644 -- "$t"; chown -- ${user.uid}:${user.gid} "$t"; mv -fT -- "$t" "$p"; rm -f -- ${parts}`;
-  await run(context, call, script);
+  await run(context, call, composeScript(parts, path, `${user.uid}:${user.gid}`));
+}
+
+export function composeScript(parts: string, path: string, owner: string): string {
+  return (
+    `set -e; p=${quoted(path)}; [ ! -L "$p" ] || p=$(readlink -f -- "$p"); m=644 n=1; ` +
+    `[ ! -f "$p" ] || { m=$(stat -c %a -- "$p"); n=$(stat -c %h -- "$p"); }; ` +
+    `t=$(mktemp -- "$p.XXXXXX"); trap 'rm -f -- "$t"' EXIT; cat -- ${parts} > "$t"; ` +
+    `if [ "$n" -gt 1 ]; then cat -- "$t" > "$p"; chown -- ${owner} "$p"; ` +
+    `else chown -- ${owner} "$t"; chmod "$m" -- "$t"; mv -fT -- "$t" "$p"; fi; rm -f -- ${parts}`
+  );
 }
 
 /** The client that has asked is told of its own call alone. */
