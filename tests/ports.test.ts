@@ -136,7 +136,7 @@ test("a file server in the guest is reached with a token", async () => {
 
 test("no token and no cookie reaches the guest", async () => {
   const answer = await fetch(platform.apiUrl + path(ports.web, "/"), {
-    headers: { "x-api-key": platform.token, cookie: "a=b", authorization: "Basic eDp5" },
+    headers: { "x-api-key": platform.token, cookie: "a=b", authorization: `Bearer ${platform.token}` },
   });
   const told = await answer.text();
   expect(answer.status).toBe(200);
