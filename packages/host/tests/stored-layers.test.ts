@@ -69,18 +69,25 @@ interface TestHost {
   readonly own: OwnTemplates;
 }
 
-async function host(name: string): Promise<TestHost> {
+async function host(name: string, withinMs?: number): Promise<TestHost> {
   const places = backingPlaces({ stateFolder: join(folder, name), assetsFolder: join(folder, "assets") });
   const layers = new Layers(places.layers, native.dataRanges);
   const own = await OwnTemplates.open({
     ...{ folder: join(folder, name, "templates"), places, layers, log: pino({ level: "silent" }) },
   });
-  return { layers, own, stored: new StoredLayers({ own, layers, library: { images: async () => [] } }) };
+  const options = { own, layers, library: { images: async () => [] } };
+  return {
+    layers,
+    own,
+    stored: new StoredLayers(withinMs === undefined ? options : { ...options, withinMs }),
+  };
 }
 
 /** A host that has a layer, one that has a template of it without it, and how it is stored. */
-async function hosts(): Promise<{ from: TestHost; to: TestHost; template: string; order: StoreLayer }> {
-  const [from, to] = [await host("from"), await host("to")];
+async function hosts(
+  withinMs?: number,
+): Promise<{ from: TestHost; to: TestHost; template: string; order: StoreLayer }> {
+  const [from, to] = [await host("from"), await host("to", withinMs)];
   const file = join(folder, "disk");
   await writeFile(file, randomBytes(LAYER_BYTES));
   const layer = await from.layers.keep(from.layers.read(file), LAYER_BYTES);
@@ -187,6 +194,25 @@ test.each<[string, (request: IncomingMessage, response: ServerResponse) => boole
   ]) {
     await expect(tried).rejects.toMatchObject({ code: "object_store_unavailable" });
     await expect(tried).rejects.not.toThrow("127.0.0.1");
+  }
+});
+
+test("a store that sends byte after byte is given up as one that does not answer is", async () => {
+  const { from, to, template, order } = await hosts(200);
+  await from.stored.store(order, never);
+  const trickles: NodeJS.Timeout[] = [];
+  answer = (_request, response) => {
+    response.writeHead(200);
+    trickles.push(setInterval(() => response.write("x"), 5));
+    return true;
+  };
+  try {
+    await expect(to.stored.fetch(fetchOrder(template, order), never)).rejects.toMatchObject({
+      code: "object_store_unavailable",
+      message: "The object store cannot be used. An object does not come: no progress within 0.2 s.",
+    });
+  } finally {
+    trickles.forEach(clearInterval);
   }
 });
 

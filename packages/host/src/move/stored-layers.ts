@@ -14,7 +14,14 @@ import { LayerFault } from "../vm/disk/layer-stream.ts";
 import type { Layers } from "../vm/disk/layers.ts";
 import type { OwnTemplates } from "../templates/own-templates.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import { damaged, getObject, putObject, unavailable } from "./object-calls.ts";
+import {
+  ANSWER_DEADLINE_MS,
+  damaged,
+  getObject,
+  putObject,
+  unavailable,
+  type GetObject,
+} from "./object-calls.ts";
 import { openPiece, piecesOf, SEAL_BYTES, sealPiece } from "./sealed-pieces.ts";
 
 /** After a layer did not come because the store cannot be used. Those that wait meanwhile come from other hosts at once, where those have them. */
@@ -24,6 +31,8 @@ interface StoredLayersOptions {
   readonly own: Pick<OwnTemplates, "keepLayer">;
   readonly library: Pick<TemplateLibrary, "images">;
   readonly layers: Pick<Layers, "find" | "read">;
+  /** Deadline of an object without progress. */
+  readonly withinMs?: number;
 }
 
 export class StoredLayers {
@@ -69,7 +78,8 @@ export class StoredLayers {
   async #fetch({ template, digest, object, key, urls }: FetchLayer, stop: AbortSignal): Promise<void> {
     if (performance.now() < this.#pausedUntilMs) throw unavailable("It could not be used a moment ago.");
     try {
-      await this.#options.own.keepLayer(template, digest, opened({ object, key, urls }, stop));
+      const { own, withinMs = ANSWER_DEADLINE_MS } = this.#options;
+      await own.keepLayer(template, digest, opened({ object, key, urls }, { withinMs, stop }));
     } catch (error) {
       if (error instanceof LayerFault) throw damaged(error.message, error);
       if (error instanceof SkerryError && error.code === "object_store_unavailable")
@@ -82,11 +92,11 @@ export class StoredLayers {
 /** The layer's stream. */
 async function* opened(
   { object, key, urls }: Pick<FetchLayer, "object" | "key" | "urls">,
-  stop: AbortSignal,
+  how: Pick<GetObject, "withinMs" | "stop">,
 ): AsyncGenerator<Buffer> {
   const seal = { key: Buffer.from(key, "hex"), object };
   for (const [index, url] of urls.entries()) {
-    const sealed = await getObject(url, PIECE_BYTES + SEAL_BYTES, stop);
+    const sealed = await getObject(url, { ...how, maxBytes: PIECE_BYTES + SEAL_BYTES });
     try {
       yield openPiece({ ...seal, index, isLast: index === urls.length - 1 }, sealed);
     } catch (error) {
