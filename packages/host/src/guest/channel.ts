@@ -30,10 +30,20 @@ export class ChannelClosed extends Error {
   override readonly name = "ChannelClosed";
   /** The other end closed it. Then QEMU is ending, and its own reason is more specific. */
   readonly hungUp: boolean;
+  /** This host process is ending. The VM runs on, and the next process adopts it. */
+  readonly isLetGo: boolean;
 
-  constructor(message: string, { cause, hungUp = false }: { cause?: unknown; hungUp?: boolean } = {}) {
+  constructor(
+    message: string,
+    {
+      cause,
+      hungUp = false,
+      isLetGo = false,
+    }: { readonly cause?: unknown; readonly hungUp?: boolean; readonly isLetGo?: boolean } = {},
+  ) {
     super(message, { cause });
     this.hungUp = hungUp;
+    this.isLetGo = isLetGo;
   }
 }
 
@@ -119,6 +129,11 @@ export class GuestChannel {
 
   close(reason: string): void {
     this.#finish(new ChannelClosed(reason));
+  }
+
+  /** This host process is ending: operations under way are told that, and not that the guest has failed. */
+  letGo(): void {
+    this.#finish(new ChannelClosed("the host is stopping", { isLetGo: true }));
   }
 
   #finish(reason: ChannelClosed): void {

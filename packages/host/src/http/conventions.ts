@@ -8,6 +8,7 @@ import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
 import { fullDiskError } from "../vm/lifecycle/end-of-full-disk.ts";
+import { hostIsEnding } from "../vm/lifecycle/vm-table.ts";
 import { NameProxyLost } from "../network/name-proxy.ts";
 import { whereDiskIsFull } from "../vm/saved/save-guest.ts";
 import { KvmInternalError } from "../vm/start/first-answer.ts";
@@ -26,6 +27,7 @@ export const VmParams = Type.Object({ id: Type.String({ pattern: "^[a-z]{3}_[a-z
 export function asSkerryError(error: Error & { statusCode?: number }): SkerryError {
   if (error instanceof SkerryError) return error;
   if (error instanceof ChannelClosed) {
+    if (error.isLetGo) return hostIsEnding(error);
     const told = fullDiskError(error.message, error);
     if (told !== undefined) return told;
     return new SkerryError("guest_failed", `The microVM is gone: ${error.message}.`, { cause: error });

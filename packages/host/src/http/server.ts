@@ -12,6 +12,7 @@ import type { Host } from "../host.ts";
 import { measureUsage } from "../usage.ts";
 import { registerArchives } from "./archives.ts";
 import { refuseStrangers } from "./callers.ts";
+import { hostIsEnding } from "../vm/lifecycle/vm-table.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
 import { registerConsole } from "./console.ts";
 import { registerEntries } from "./entries.ts";
@@ -50,7 +51,9 @@ export function buildServer(host: Host, log: Logger): HostServer {
   // A file's bytes are not parsed but read by the route, as they come.
   server.addContentTypeParser("application/octet-stream", (_request, _payload, done) => done(null));
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
-    const known = asSkerryError(error);
+    // What a call met was the end of this host process: QEMU's sockets were closed under it.
+    const told = asSkerryError(error);
+    const known = told.code === "internal" && host.engine.isClosing ? hostIsEnding(error) : told;
     if (known.code === "internal") log.error({ err: error, url: request.url }, "a call failed");
     return reply.status(known.status).send(known.toBody());
   });

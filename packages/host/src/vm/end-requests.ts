@@ -42,6 +42,7 @@ export class EndRequests {
       case "unreadable":
         throw diskUnreadable(entry.record);
       case "running":
+        lifecycle.requireOpen();
         if (entry.ending === undefined) await lifecycle.stop(entry, grace_ms);
         else await entry.ending;
         return this.stop(id, { execution_id, grace_ms });

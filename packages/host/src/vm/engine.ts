@@ -11,11 +11,11 @@ import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adoption/adopter.ts";
 import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/find-vms.ts";
 import type { EndReason } from "./lifecycle/end-reason.ts";
 import { boundedWait } from "./lifecycle/bounded-wait.ts";
+import { useGuest, type GuestUse } from "./lifecycle/guest-use.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
 import { Creations, type Bring } from "./creation/creations.ts";
@@ -45,10 +45,6 @@ import { EndRequests } from "./end-requests.ts";
 import type { Layers } from "./disk/layers.ts";
 import type { OwnTemplates } from "../templates/own-templates.ts";
 import type { WarmPool } from "./warm/warm-pool.ts";
-
-export interface GuestUse extends Disposable {
-  readonly channel: GuestChannel;
-}
 
 export interface EngineOptions {
   readonly resources: HostResources;
@@ -119,6 +115,11 @@ export class VmEngine {
   /** Guest memory of all VMs that run or begin, MiB. */
   get memoryMib(): number {
     return this.#table.memoryMib;
+  }
+
+  /** This host process is ending. */
+  get isClosing(): boolean {
+    return this.#lifecycle.isClosing;
   }
 
   /** Whether a VM is being created. */
@@ -243,16 +244,14 @@ export class VmEngine {
 
   /** The guest of this incarnation, kept running until the returned value is disposed of. */
   async use(id: string, executionId: string): Promise<GuestUse> {
-    const { live, idlePause } = await this.usable(id, executionId);
-    const use = await idlePause.use();
-    return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
+    const entry = await this.usable(id, executionId);
+    return useGuest(this.#lifecycle, entry, (idlePause) => idlePause.use());
   }
 
   /** The same for what may last as long as it likes: `leave` is called when a move wants the guest, which waits until it is disposed of. */
   async useUntilHeld(id: string, executionId: string, leave: () => void): Promise<GuestUse> {
-    const { live, idlePause } = await this.usable(id, executionId);
-    const use = await idlePause.useUntilHeld(leave);
-    return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
+    const entry = await this.usable(id, executionId);
+    return useGuest(this.#lifecycle, entry, (idlePause) => idlePause.useUntilHeld(leave));
   }
 
   setEgress(id: string, change: EgressChange): Promise<HostEgressReport> {
@@ -284,6 +283,7 @@ export class VmEngine {
   async usable(id: string, executionId: string): Promise<Running> {
     for (;;) {
       const entry = this.#table.of(id, executionId);
+      this.#lifecycle.requireOpen();
       if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
       await boundedWait(entry, entry.done);
       if (this.#table.holds(entry)) throw hostIsEnding();
@@ -360,7 +360,7 @@ export class VmEngine {
       if (entry.state === "adopting") entry.abort.abort();
       if (entry.state !== "running") continue;
       entry.live.qmp.close();
-      entry.live.channel.close("the host is stopping");
+      entry.live.channel.letGo();
     }
   }
 

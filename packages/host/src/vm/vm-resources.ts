@@ -101,7 +101,7 @@ const QMP_DEADLINE_MS = 20_000;
 /** Files that stay of a machine until it is destroyed, and of a paused VM until it goes on. */
 const KEPT: ReadonlySet<string> = new Set([
   ...[RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console],
-  ...["memory", "state", "saved.json", SAMPLES_FILE],
+  ...["memory", "state", "saved.json", "going-on", SAMPLES_FILE],
 ]);
 
 /** QEMU ended before it answered; `message` holds the end of its log. */

@@ -15,6 +15,7 @@ import { cancelMigration, isSent } from "../qemu/migration.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp } from "../qemu/qmp.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
+import { removeSaved } from "../saved/saved-guest.ts";
 import type { KeyedQueue } from "../../keyed-queue.ts";
 
 export interface AdopterOptions {
@@ -85,7 +86,7 @@ export class Adopter {
    *  where the VM cannot be adopted. The next entry takes the record within the VM's queue, because a change
    *  of policy that is under way writes to the record of the entry that it began with. */
   async #takeOver(entry: Adopting, sent: Sent): Promise<void> {
-    const { resources, slotWork, lifecycle } = this.#options;
+    const { resources, slotWork, lifecycle, log } = this.#options;
     const { id } = entry.record;
     // A hostile guest may delay each answer as long as it can.
     const signal = AbortSignal.any([entry.abort.signal, AbortSignal.timeout(ADOPTED_WITHIN_MS)]);
@@ -106,6 +107,11 @@ export class Adopter {
       if (departure !== undefined) await slotWork.take(id, () => endDeparture(resources, entry));
       const main = await mainOf(entry.record, live, HUNG_AFTER_MS);
       await slotWork.take(id, async () => {
+        // It answers, so what it may have gone on from a moment ago is not needed any more.
+        if (entry.record.machine === undefined)
+          await removeSaved(entry.record.folder).catch((error: unknown) =>
+            log.warn({ err: error, vm: id }, "what a VM has gone on from could not be removed"),
+          );
         signal.throwIfAborted();
         lifecycle.watch(entry.record, live, main);
       });

@@ -8,13 +8,14 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { CLOSED_MODE } from "../../closed-folders.ts";
 import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
-import { endOfHost, stopped, type EndReason } from "../lifecycle/end-reason.ts";
+import { endOfHost, paused, stopped, type EndReason } from "../lifecycle/end-reason.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { hasEnded, isWithout, keepsDisk, type VmRecord, type Waking } from "../record.ts";
 import { readRecords, type FoundFolder, type RecordOwner } from "../read-records.ts";
 import { isKeptAsItIs, isMachineId, isQemuOf, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
+import { isAsSaved } from "../saved/going-on.ts";
 import { WARM_PREFIX } from "../warm/warm-clones.ts";
 
 /** The cause is not known, because no host process watched the VM. */
@@ -170,7 +171,7 @@ async function sortMine(handlers: AdoptionHandlers, record: VmRecord): Promise<F
     return isThere && sortArrived(handlers, record)
       ? "running"
       : sortEnded(handlers, record, unfinished(record));
-  if (!isThere) return sortEnded(handlers, record, endOf(record));
+  if (!isThere) return sortEnded(handlers, record, (await isAsSaved(record)) ? paused : endOf(record));
   if (record.waking === undefined) handlers.running(record);
   else handlers.waking(record, record.waking);
   return "running";

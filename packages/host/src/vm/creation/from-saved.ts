@@ -11,6 +11,7 @@ import { paused } from "../lifecycle/end-reason.ts";
 import { memoryOf } from "../memory-of.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { saveRecord, syncFolder } from "../record.ts";
+import { beginToGoOn, isAsSaved } from "../saved/going-on.ts";
 import { checkRunsHere, checkSaved, readSaved, removeSaved, savedPaths } from "../saved/saved-guest.ts";
 import type { SavedFolder } from "../saved/snapshots.ts";
 import { diskGibOf } from "../start/boot.ts";
@@ -73,11 +74,7 @@ export async function goOn(
   const restored = await restore(options, newVm, request, signal);
   try {
     signal.throwIfAborted();
-    if (isPaused) {
-      // A host that is killed from here on leaves a VM that runs, which the next one adopts: what is in its files is old from now on.
-      await saveRecord({ ...newVm.record, status: "running" });
-      newVm.staysPaused = false;
-    }
+    if (isPaused) await beginToGoOn(newVm.record);
   } catch (error) {
     restored.qmp.close();
     throw error;
@@ -88,13 +85,23 @@ export async function goOn(
     await giveIdentity(live, request.spec);
     return live;
   }
-  const resumed = resume(restored).catch(notAwake);
-  await settled([resumed, removeSaved(newVm.record.folder)]);
-  const live = await resumed;
+  const live = await resumePaused(newVm, restored);
   // Its agent does this before what it is asked later, so nobody waits for its answer. One that cannot do it ends.
   wakeGuest(live.channel).catch((error: unknown) => {
     live.channel.close(`the guest did not take the time: ${String(error)}`);
   });
+  return live;
+}
+
+/** The saved files go once the guest has answered. Where it does not, they stay if they still are what it can go on from. */
+export async function resumePaused(newVm: NewVm, restored: RestoredVm): Promise<LiveVm> {
+  const live = await resume(restored).catch(async (error: unknown) => {
+    newVm.staysPaused = false;
+    newVm.staysPaused = await isAsSaved(newVm.record);
+    return notAwake(error);
+  });
+  newVm.staysPaused = false;
+  await removeSaved(newVm.record.folder);
   return live;
 }
 

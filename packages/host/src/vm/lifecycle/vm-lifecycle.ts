@@ -6,10 +6,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
-import { endOfHost, stopped, type EndReason } from "./end-reason.ts";
+import { endOfHost, paused, stopped, type EndReason } from "./end-reason.ts";
 import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
+import { isAsSaved } from "../saved/going-on.ts";
 import { keepTime } from "./guest-clock.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stop-guest.ts";
@@ -36,6 +37,16 @@ export class VmLifecycle {
   /** Changes whenever a VM has ended by itself, and with each start of the host. */
   get ended(): number {
     return this.#ended;
+  }
+
+  /** This host process is ending: it has let go of all VMs, which run on. */
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
+  /** Throws where this host process is ending. A request that waited for the end of a VM would wait for the next process. */
+  requireOpen(): void {
+    if (this.#closing) throw hostIsEnding();
   }
 
   /** Watches the VM from here on. An unused VM is paused at once while others are still being created: a
@@ -139,9 +150,11 @@ export class VmLifecycle {
   }
 
   /** Ends a VM that the host cannot run any longer. One that was told to stop ends as stopped, also where
-   *  it failed. */
-  lose(record: VmRecord, reason: string): Promise<void> {
-    return this.endUnasked(record, record.machine?.stopping === true ? stopped : endOfHost(reason));
+   *  it failed, and one that had not gone on yet from what was saved of it is paused. */
+  async lose(record: VmRecord, reason: string): Promise<void> {
+    const isPaused = await isAsSaved(record).catch(() => false);
+    const otherwise = record.machine?.stopping === true ? stopped : endOfHost(reason);
+    await this.endUnasked(record, isPaused ? paused : otherwise);
   }
 
   /** Ends a VM that control believes to be there, and raises `ended` so that control reads the list. Never

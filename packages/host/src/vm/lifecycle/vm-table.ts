@@ -125,8 +125,8 @@ export function otherThere(): SkerryError {
 }
 
 /** This host process ends, and the VM runs on. `vm_not_running` would tell control that a machine has stopped. */
-export function hostIsEnding(): SkerryError {
-  return new SkerryError("host_unavailable", "The host is being restarted.", { retryAfterS: 1 });
+export function hostIsEnding(cause?: unknown): SkerryError {
+  return new SkerryError("host_unavailable", "The host is being restarted.", { retryAfterS: 1, cause });
 }
 
 export function notRunning({ state, record }: VmEntry): SkerryError {

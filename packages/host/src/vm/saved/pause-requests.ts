@@ -44,6 +44,7 @@ export class PauseRequests {
       case "unreadable":
         throw notRunning(entry);
       case "running":
+        lifecycle.requireOpen();
         if (entry.ending === undefined) await this.#pauseRunning(entry, order);
         else await entry.ending.catch(() => undefined);
         return this.pause(id, order);

@@ -4,6 +4,7 @@
 //   state       of its CPUs and devices
 //   disk.qcow2  its disk's own layer; a paused VM keeps it where it is
 //   saved.json  what the others belong to, and their checksums; written last, so files without it are worth nothing
+//   going-on    of a paused VM that is being resumed: how its disk was before its guest ran (going-on.ts)
 //
 // What it was started from and what its disk stands on are the template's and stay there: no such folder needs another one. They hold all
 // that the guest had in memory, so they are root's alone.
@@ -22,7 +23,12 @@ import { STATE_FILE } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { syncFolder, type VmRecord } from "../record.ts";
 
-export const savedPaths = { memory: "memory", state: STATE_FILE, manifest: "saved.json" } as const;
+export const savedPaths = {
+  memory: "memory",
+  state: STATE_FILE,
+  manifest: "saved.json",
+  goingOn: "going-on",
+} as const;
 
 const closed = { additionalProperties: false } as const;
 const SavedFile = Type.Object(
@@ -110,9 +116,9 @@ export async function writeSaved(folder: string, saved: SavedGuest): Promise<voi
 
 /** The VM goes on, or did not stand still after all. */
 export async function removeSaved(folder: string): Promise<void> {
-  const { memory, state, manifest } = savedPaths;
+  const { memory, state, manifest, goingOn } = savedPaths;
   // The manifest first: without it the others are nothing.
-  for (const name of [manifest, `${manifest}.part`, memory, state, `${state}.part`])
+  for (const name of [manifest, `${manifest}.part`, goingOn, memory, state, `${state}.part`])
     await rm(join(folder, name), { force: true });
 }
 
