@@ -28,6 +28,7 @@ const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
   host_lost: false,
   rollback_to: null,
   reason: null,
+  attempts: 0,
   claimed: false,
   egress_due: false,
   waiting: false,

@@ -1,45 +1,75 @@
 // Every status that is on the way to another one ends, however its work was left: the replica that was at it is dead, and so are, one after the other, the
-// guest's QEMU, what the host had, and the host. And a destruction wins in each of them.
+// guest's QEMU, what the host had, and the host; or the host is there, and answers with an error whatever it is asked. And a destruction wins in each of them.
+// A usual run takes each status and each loss at least once (support/sampling.ts).
 
 import { sql } from "kysely";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { buildStatuses, type BuildStatus } from "@skerry/contract/builds/build-status";
 import { SkerryError } from "@skerry/contract/errors";
 import { machineStatuses, type MachineStatus } from "@skerry/contract/machines/machine-status";
+import { moveStatuses, type MoveStatus } from "@skerry/contract/moves/move-status";
 import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { snapshotTransitions, type SnapshotStatus } from "@skerry/contract/snapshots/snapshot-status";
+import { covering } from "../../../tests/support/sampling.ts";
+import { builder } from "../src/builds/builder.ts";
 import { restartQueue } from "../src/machines/restart-queue.ts";
+import { mover } from "../src/moves/mover.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { TRIES_MAX } from "../src/vms/postpone.ts";
+import { newBuild } from "./support/builds.ts";
 import type { FakeHost } from "./support/fake-host.ts";
+import type { MoveStep } from "./support/fake-moves.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 let host: FakeHost;
-beforeEach(async () => {
+beforeAll(async () => {
   two = await TwoHosts.open();
   host = two.second;
-  await two.onlySecond();
 });
-afterEach(() => two[Symbol.asyncDispose]());
+afterAll(() => two[Symbol.asyncDispose]());
+beforeEach(forgetAll);
+
+/** Both hosts are there and have nothing, and what is placed comes to the second one. */
+async function forgetAll(): Promise<void> {
+  mendHosts();
+  for (const table of ["moves", "restarts", "snapshots", "sandboxes", "machines", "builds"])
+    await sql`delete from ${sql.table(table)}`.execute(two.world.db);
+  for (const fake of [two.first, host])
+    for (const all of [fake.vms, fake.disks, fake.snapshots.kept, fake.moves.still, fake.moves.arrivals])
+      all.clear();
+  await sql`update hosts set status = 'online', desired = 'active', unsettled = false`.execute(two.world.db);
+  await two.onlySecond();
+  await two.world.context.hostCapacity.refreshNow();
+}
 
 /** In these something may stay for as long as it likes. */
 const atRest = {
   sandboxes: ["running", "paused", "failed", "destroyed"],
   machines: ["running", "stopped", "failed", "destroyed"],
   snapshots: ["ready", "failed", "deleted"],
+  builds: ["ready", "failed", "canceled"],
+  moves: ["done", "canceled", "failed"],
 } as const;
 
 type Table = keyof typeof atRest;
 type OnTheWay<Status, T extends Table> = Exclude<Status, (typeof atRest)[T][number]>;
 
-/** Brings something into the status, as the replica has left it that died then. Resolves with its id. */
-type Leave = () => Promise<string>;
+interface Left {
+  readonly id: string;
+  /** That the host has for it. */
+  readonly vm: string;
+}
+
+/** Brings something into the status, as the replica has left it that died then. */
+type Leave = () => Promise<Left>;
 
 async function set(table: Table, id: string, values: string): Promise<void> {
   await sql`update ${sql.table(table)} set ${sql.raw(values)} where id = ${id}`.execute(two.world.db);
 }
 
-const DEAD = "claimed_until = now() - interval '1 ms', retry_at = now() - interval '1 ms'";
+const DUE = "retry_at = now() - interval '1 ms'";
+const DEAD = `claimed_until = now() - interval '1 ms', ${DUE}`;
 const post = async (path: string): Promise<void> => void (await two.world.call("POST", `/v1/${path}`));
 
 function sandboxLeft(status: SandboxStatus, mode: "persistent" | "ephemeral" = "persistent"): Leave {
@@ -47,7 +77,7 @@ function sandboxLeft(status: SandboxStatus, mode: "persistent" | "ephemeral" = "
     const { id } = await two.world.createSandbox({ mode });
     if (status === "resuming") await post(`sandboxes/${id}/pause`);
     await set("sandboxes", id, `status = '${status}', ${DEAD}`);
-    return id;
+    return { id, vm: id };
   };
 }
 
@@ -55,16 +85,68 @@ function machineLeft(status: MachineStatus): Leave {
   return async () => {
     const { id } = await two.world.createMachine({ command: "exec count" });
     await set("machines", id, `status = '${status}', ${DEAD}`);
-    return id;
+    return { id, vm: id };
   };
 }
 
 function snapshotLeft(status: SnapshotStatus): Leave {
   return async () => {
-    const { id } = await two.world.createSandbox({});
-    const taken = await two.world.call<{ id: string }>("POST", `/v1/sandboxes/${id}/snapshots`);
+    const { id: vm } = await two.world.createSandbox({});
+    const taken = await two.world.call<{ id: string }>("POST", `/v1/sandboxes/${vm}/snapshots`);
     await set("snapshots", taken.body.id, `status = '${status}', ${DEAD}`);
-    return taken.body.id;
+    return { id: taken.body.id, vm };
+  };
+}
+
+/** The service dies when it asks the host for what the status is about. */
+function buildLeft(status: BuildStatus): Leave {
+  return async () => {
+    const { id } = await newBuild(two.world);
+    const death = new AbortController();
+    const die = async (): Promise<void> => death.abort();
+    if (status === "queued") host.beforeStart = die;
+    if (status === "building") host.beforeExecute = die;
+    const asked = { sealing: "seal", freezing: "freeze" }[String(status)];
+    host.templates.before = async (call) => (call === asked ? die() : undefined);
+    await builder(two.world.context, 1_000).activate(death.signal);
+    host.beforeStart = host.beforeExecute = host.templates.before = async () => undefined;
+    expect(await statusOf("builds", id)).toBe(status);
+    await set("builds", id, DUE);
+    return { id, vm: id };
+  };
+}
+
+const dyingAt: Readonly<Record<OnTheWay<MoveStatus, "moves">, MoveStep>> = {
+  preparing: "manifest",
+  sending: "send",
+  resuming: "resume",
+  canceling: "stay",
+};
+
+/** The mover dies when it asks a host for what the status is about. */
+function moveLeft(status: OnTheWay<MoveStatus, "moves">): Leave {
+  return async () => {
+    const { id: vm } = await two.world.createSandbox({ mode: "persistent" });
+    await sql`
+      update hosts set
+        desired = case when name = 'second' then 'drained' else 'active' end,
+        status = case when name = 'second' then 'draining' else 'online' end`.execute(two.world.db);
+    await two.world.context.hostCapacity.refreshNow();
+    const death = new AbortController();
+    for (const fake of [two.first, host])
+      fake.moves.before = async (step) => {
+        if (step === dyingAt[status]) death.abort();
+        if (step === "send" && status === "canceling") throw broken;
+      };
+    await mover(two.world.context, 1_000).activate(death.signal);
+    for (const fake of [two.first, host]) fake.moves.before = async () => undefined;
+    const { rows } = await sql<{ id: string; status: string }>`select id, status from moves`.execute(
+      two.world.db,
+    );
+    expect(rows.map((row) => row.status)).toEqual([status]);
+    const id = rows[0]?.id ?? "";
+    await set("moves", id, DUE);
+    return { id, vm };
   };
 }
 
@@ -85,13 +167,29 @@ const snapshots: Readonly<Record<OnTheWay<SnapshotStatus, "snapshots">, Leave>> 
   creating: snapshotLeft("creating"),
   deleting: snapshotLeft("deleting"),
 };
+const builds: Readonly<Record<OnTheWay<BuildStatus, "builds">, Leave>> = {
+  queued: buildLeft("queued"),
+  building: buildLeft("building"),
+  sealing: buildLeft("sealing"),
+  freezing: buildLeft("freezing"),
+};
+const moves: Readonly<Record<OnTheWay<MoveStatus, "moves">, Leave>> = {
+  preparing: moveLeft("preparing"),
+  sending: moveLeft("sending"),
+  resuming: moveLeft("resuming"),
+  canceling: moveLeft("canceling"),
+};
+const tried: Readonly<Record<Table, Readonly<Record<string, Leave>>>> = {
+  ...{ sandboxes, machines, snapshots, builds, moves },
+};
 
 test("every status that is no rest is tried below", () => {
-  const tried = { sandboxes, machines, snapshots };
-  const all = {
+  const all: Readonly<Record<Table, readonly string[]>> = {
     sandboxes: sandboxStatuses,
     machines: machineStatuses,
     snapshots: Object.keys(snapshotTransitions),
+    builds: buildStatuses,
+    moves: moveStatuses,
   };
   for (const table of Object.keys(all) as Table[]) {
     const rest: readonly string[] = atRest[table];
@@ -99,13 +197,40 @@ test("every status that is no rest is tried below", () => {
   }
 });
 
+const broken = new SkerryError("internal", "The host failed.");
+
+/** Both hosts answer so, whatever they are asked about what they have. */
+function breakHosts(): void {
+  for (const fake of [two.first, host]) {
+    for (const call of ["start", "stop", "egress", "destroy", "execute"] as const)
+      fake.failures.set(call, broken);
+    for (const step of ["pause", "resume"] as const) fake.pauses.failures.set(step, broken);
+    fake.snapshots.failure = fake.snapshots.deletionFailure = broken;
+    for (const call of ["seal", "put", "freeze", "delete"] as const)
+      fake.templates.failures.set(call, broken);
+    fake.moves.before = fake.savedMoves.before = () => Promise.reject(broken);
+  }
+}
+
+function mendHosts(): void {
+  for (const fake of [two.first, host]) {
+    fake.failures.clear();
+    fake.pauses.failures.clear();
+    fake.snapshots.failure = fake.snapshots.deletionFailure = undefined;
+    fake.templates.failures.clear();
+    fake.moves.before = fake.savedMoves.before = async () => undefined;
+  }
+}
+
+const FAILING = "control, and its host fails at whatever it is asked";
+
 /** What else has happened. */
-const losses: Readonly<Record<string, (id: string) => Promise<void>>> = {
+const losses: Readonly<Record<string, (left: Left) => Promise<void>>> = {
   control: async () => undefined,
-  "control and its QEMU": async (id) => host.end(id, "the microVM's QEMU process was killed or crashed"),
-  "control and all that its host had": async (id) => {
-    host.vms.delete(id);
-    host.disks.delete(id);
+  "control and its QEMU": async ({ vm }) => host.end(vm, "the microVM's QEMU process was killed or crashed"),
+  "control and all that its host had": async ({ id, vm }) => {
+    host.vms.delete(vm);
+    host.disks.delete(vm);
     host.snapshots.kept.delete(id);
   },
   "control and its host, which comes back": async () => {
@@ -115,68 +240,91 @@ const losses: Readonly<Record<string, (id: string) => Promise<void>>> = {
     await host.start();
     await two.ask();
   },
-  "control, and its host fails at whatever it is asked": async () => {
-    const broken = new SkerryError("internal", "The host failed.");
-    for (const call of ["start", "stop", "egress"] as const) host.failures.set(call, broken);
-    for (const step of ["pause", "resume"] as const) host.pauses.failures.set(step, broken);
-  },
+  [FAILING]: async () => breakHosts(),
 };
 
 async function statusOf(table: Table, id: string): Promise<string> {
-  const { rows } = await sql<{
-    status: string;
-  }>`select status from ${sql.table(table)} where id = ${id}`.execute(two.world.db);
-  return rows[0]?.status ?? "none";
+  return (await rowOf(table, id)).status;
+}
+
+async function rowOf(table: Table, id: string): Promise<{ status: string; reason: string | null }> {
+  const { rows } = await sql<{ status: string; reason: string | null }>`
+    select status, ${sql.raw(table === "builds" ? "error ->> 'message' as" : "")} reason
+    from ${sql.table(table)} where id = ${id}`.execute(two.world.db);
+  return rows[0] ?? { status: "none", reason: null };
 }
 
 /** As many turns of the services as anything is tried at most. */
 async function settle(table: Table, id: string): Promise<string> {
+  const { context } = two.world;
   for (let turn = 0; turn <= TRIES_MAX; turn += 1) {
     const status = await statusOf(table, id);
     if ((atRest[table] as readonly string[]).includes(status)) return status;
-    await set(table, id, DEAD);
+    await set(table, id, table === "builds" || table === "moves" ? DUE : DEAD);
     await two.cleanUp();
-    await sandboxReaper(two.world.context, 1_000, 30).activate(never);
-    await restartQueue(two.world.context).activate(never);
+    await sandboxReaper(context, 1_000, 30).activate(never);
+    await restartQueue(context).activate(never);
+    if (table === "builds") await builder(context, 1_000).activate(never);
+    if (table === "moves") await mover(context, 1_000).activate(never);
   }
   return statusOf(table, id);
 }
 
-const ways = Object.entries({ sandboxes, machines, snapshots }).flatMap(([table, all]) =>
-  Object.entries(all).map(([status, leave]) => ({ table: table as Table, status, leave })),
-);
-
-for (const { table, status, leave } of ways) {
-  test.each(Object.entries(losses))(
-    `one of the ${table} that was ${status} without %s comes to rest`,
-    async (_what, lose) => {
-      const id = await leave();
-      await lose(id);
-      const ended = await settle(table, id);
-      // A machine that its host cannot stop may still run; what is asked of it then is asked again.
-      const isStuckAtHost = status === "stopping" && host.failures.has("stop");
-      if (!isStuckAtHost) return expect(atRest[table]).toContain(ended);
-      expect(ended).toBe("stopping");
-      host.failures.clear();
-      expect(atRest[table]).toContain(await settle(table, id));
-    },
-  );
-
-  if (table !== "snapshots")
-    test.each(Object.entries(losses))(
-      `one of the ${table} that was ${status} without %s is destroyed at once`,
-      async (_what, lose) => {
-        const id = await leave();
-        await lose(id);
-        expect((await two.world.call("DELETE", `/v1/${table}/${id}`)).status).toBe(204);
-        expect([await settle(table, id), host.vms.has(id)]).toEqual(["destroyed", false]);
-      },
-    );
+interface Way {
+  readonly table: Table;
+  readonly leave: Leave;
 }
 
+const ways = new Map<string, Way>(
+  (Object.keys(tried) as Table[]).flatMap((table) =>
+    Object.entries(tried[table]).map(
+      ([status, leave]) => [`${table} that was ${status}`, { table, leave }] as const,
+    ),
+  ),
+);
+
+function wayOf(name: string): Way {
+  const way = ways.get(name);
+  if (way === undefined) throw new Error(`there is no way ${name}`);
+  return way;
+}
+
+const pairsOf = (names: readonly string[]) =>
+  names.flatMap((name) => Object.keys(losses).map((loss) => [name, loss] as const));
+const names = [...ways.keys()];
+
+for (const [name, loss] of covering("no status for ever: rest", pairsOf(names), names.length))
+  test(`one of the ${name} without ${loss} comes to rest, and so does its VM`, async () => {
+    const { table, leave } = wayOf(name);
+    const left = await leave();
+    await losses[loss]?.(left);
+    expect(atRest[table]).toContain(await settle(table, left.id));
+    if (table !== "moves") return;
+    expect(atRest.sandboxes).toContain(await settle("sandboxes", left.vm));
+  });
+
+const destroyable = names.filter((name) => ["sandboxes", "machines"].includes(wayOf(name).table));
+for (const [name, loss] of covering("no status for ever: end", pairsOf(destroyable), destroyable.length))
+  test(`one of the ${name} without ${loss} is destroyed at once`, async () => {
+    const { table, leave } = wayOf(name);
+    const left = await leave();
+    await losses[loss]?.(left);
+    expect((await two.world.call("DELETE", `/v1/${table}/${left.id}`)).status).toBe(204);
+    expect(await settle(table, left.id)).toBe("destroyed");
+    if (loss === FAILING) {
+      expect((await rowOf(table, left.id)).reason).toContain("its host fails: The host failed.");
+      expect(host.vms.has(left.id)).toBe(true);
+      mendHosts();
+      await set(table, left.id, DUE);
+      await two.cleanUp();
+    }
+    expect(host.vms.has(left.id)).toBe(false);
+  });
+
 test("a sandbox whose time ends while its host cannot pause it is destroyed", async () => {
-  const id = await sandboxLeft("pausing", "ephemeral")();
-  await losses["control, and its host fails at whatever it is asked"]?.(id);
+  const { id } = await sandboxLeft("pausing", "ephemeral")();
+  breakHosts();
+  for (const fake of [two.first, host]) fake.failures.delete("destroy");
   await set("sandboxes", id, "expires_at = now() - interval '1 s'");
   expect([await settle("sandboxes", id), host.vms.has(id)]).toEqual(["destroyed", false]);
 });

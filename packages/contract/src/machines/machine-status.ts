@@ -4,7 +4,8 @@
 export const machineTransitions = {
   creating: ["running", "failed", "destroying"],
   running: ["stopping", "stopped", "failed", "destroying"],
-  stopping: ["stopped", "failed", "destroying"],
+  // To running: its host could not stop it, and it goes on.
+  stopping: ["stopped", "running", "failed", "destroying"],
   // To failed: its host cannot use its disk.
   stopped: ["starting", "failed", "destroying"],
   starting: ["running", "failed", "destroying"],

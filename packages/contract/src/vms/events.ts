@@ -6,7 +6,7 @@ import { Nullable, OneOf, Timestamp } from "../fields.ts";
 import { named } from "../named.ts";
 import { pageOf } from "../page.ts";
 
-/** `returned`: its host has come back with it. `stopped`, `restarted`: of machines. */
+/** `returned`: its host has come back with it. `stopped`, `stop_failed`, `restarted`: of machines. */
 export const vmEventKinds = [
   "created",
   "started",
@@ -23,6 +23,7 @@ export const vmEventKinds = [
   "unreachable",
   "returned",
   "stopped",
+  "stop_failed",
   "restarted",
   "failed",
   "destroyed",

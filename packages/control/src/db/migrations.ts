@@ -51,6 +51,7 @@ import { boundedRows } from "./migrations/0051-bounded-rows.ts";
 import { pausedEphemeral } from "./migrations/0052-paused-ephemeral.ts";
 import { rollbacks } from "./migrations/0053-rollbacks.ts";
 import { clockEras } from "./migrations/0054-clock-eras.ts";
+import { stopsThatFail } from "./migrations/0055-stops-that-fail.ts";
 import { pulledApart } from "./migrations/0056-pulled-apart.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
@@ -108,6 +109,7 @@ const migrations = [
   { number: 52, name: "paused-ephemeral", text: pausedEphemeral },
   { number: 53, name: "rollbacks", text: rollbacks },
   { number: 54, name: "clock-eras", text: clockEras },
+  { number: 55, name: "stops-that-fail", text: stopsThatFail },
   { number: 56, name: "pulled-apart", text: pulledApart },
 ] as const;
 

@@ -1,7 +1,7 @@
 // What a failed call to a host means for the caller of the API.
 
 import { errors as undici } from "undici";
-import { errorFromBody, SkerryError } from "@skerry/contract/errors";
+import { errorFromBody, SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { DeadlineError } from "./deadline.ts";
 import { WrongHostError } from "./mutual-tls.ts";
 
@@ -27,6 +27,14 @@ export function hostErrorOfCall(error: unknown, signal: AbortSignal): SkerryErro
     },
   );
 }
+
+/** Whether a call has failed because its host answered with an error: it is there, and does not do what is asked of it. */
+export function isOfHost(error: unknown): error is SkerryError {
+  return error instanceof SkerryError && !passing.has(error.code);
+}
+
+/** What says nothing about the host. */
+const passing: ReadonlySet<ErrorCode> = new Set(["host_unavailable", "canceled", "vm_moving"]);
 
 /** The host answered with an error of its own. */
 export async function hostErrorOfAnswer(status: number, body: AsyncIterable<Buffer>): Promise<SkerryError> {

@@ -4,11 +4,11 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { reapplyEgress } from "../vms/egress/egress.ts";
-import { finishDestroyingMachine } from "./destroy-machine.ts";
+import { finishDestroyingMachine, giveUpDestroying } from "./destroy-machine.ts";
 import { endLostMachine, endMachine } from "./end-machine.ts";
 import { stopMachineOnHost, nothingThere } from "./stop-machine.ts";
 import { machineVms } from "./machines.ts";
-import { begun, rolledBack, transitionMachine, type MachineRow } from "./machine-store.ts";
+import { atRest, begun, rolledBack, transitionMachine, type MachineRow } from "./machine-store.ts";
 import type { MachineFact } from "./machine-facts.ts";
 import { cancelRestart, queueRestart } from "./restart-queue-store.ts";
 import { orPostpone, postpone } from "../vms/postpone.ts";
@@ -34,7 +34,12 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
     case "adopt":
       return adopt(context, work, action.row);
     case "stop":
-      return orPostpone(context, action.row, () => stopMachine(context, action.row, stop));
+      return orPostpone(
+        context,
+        action.row,
+        () => stopMachine(context, action.row, stop),
+        (said) => goOnUnstopped(context, action, said),
+      );
     case "queue":
       await queueRestart(context.db, action.row.id, 0);
       return context.wake("restart-manager");
@@ -43,14 +48,33 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
         reapplyEgress(context, { kind: machineVms, id: action.row.id }, stop),
       );
     case "finish":
-      return orPostpone(context, action.row, () => finishDestroyingMachine(context, action.row, stop));
+      return orPostpone(
+        context,
+        action.row,
+        () => finishDestroyingMachine(context, action.row, stop),
+        // What its host still has of it is removed as any microVM that its machine does not need.
+        () => giveUpDestroying(context, action.row),
+      );
     case "halt":
-      context.log.warn({ machine_id: action.vm.id }, "a microVM that its machine does not want is stopped");
-      return void (await client.stopVm(action.vm, 0, stop).catch(nothingThere));
+      return unwanted(context, action, "a microVM that its machine does not want is stopped", async () => {
+        await client.stopVm(action.vm, 0, stop).catch(nothingThere);
+      });
     case "discard":
-      context.log.warn({ machine_id: action.vm.id }, "a microVM that its machine does not need is removed");
-      return client.destroyVm(action.vm, stop);
+      return unwanted(context, action, "a microVM that its machine does not need is removed", () =>
+        client.destroyVm(action.vm, stop),
+      );
   }
+}
+
+/** Its row, which is at rest, counts the attempts. */
+function unwanted(
+  context: Context,
+  { vm, row }: MachineAction & { kind: "halt" | "discard" },
+  what: string,
+  end: () => Promise<void>,
+): Promise<void> {
+  if (row === undefined || row.attempts === 0) context.log.warn({ machine_id: vm.id }, what);
+  return row === undefined ? end() : orPostpone(context, row, end);
 }
 
 async function end(
@@ -104,13 +128,32 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
     (error: unknown) => {
       if (!patience.aborted) throw error;
       // The host goes on with it, and the next order joins the one that is under way.
-      return postpone(context.db, stopping);
+      return postpone(context.db, stopping, {});
     },
   );
   // The desired state has changed meanwhile.
   if (stopped?.desired !== "running") return;
   await queueRestart(context.db, row.id, 0);
   context.wake("restart-manager");
+}
+
+/** Its host cannot stop it: what it has of the machine says what becomes of the row. One that runs goes on, and can be stopped again. */
+async function goOnUnstopped(
+  context: Context,
+  { row, vm }: MachineAction & { kind: "stop" },
+  said: string,
+): Promise<void> {
+  const reason = `it could not be stopped: ${said}`;
+  if (row.status !== "stopping") return;
+  if (vm?.status === "running")
+    return void (await transitionMachine(context.db, row, "running", {
+      ...{ desired: "running", restart_wished: false, reason },
+    }));
+  // It does not run, so this is no more than what its host has not cleared up.
+  await transitionMachine(context.db, row, vm?.status === "creating" ? "failed" : "stopped", {
+    ...atRest,
+    reason,
+  });
 }
 
 /** A machine may take minutes to stop; others should not wait for it. */

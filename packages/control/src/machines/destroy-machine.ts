@@ -7,6 +7,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { leaveToCleanup } from "../vms/postpone.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 
 /** Destroys from every status; a second time, or after the end, it does nothing. */
@@ -14,9 +15,8 @@ export async function destroyMachine(context: Context, caller: Caller, id: strin
   const row = await markDestroying(context, caller, id);
   if (row.status === "destroyed") return;
   const markedMs = performance.now();
-  await finishDestroyingMachine(context, row).catch((error: unknown) => {
-    context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a destruction");
-    context.wake("vm-cleanup");
+  await finishDestroyingMachine(context, row).catch(async (error: unknown) => {
+    await leaveToCleanup(context, row, error);
     // It may still run; but who hears that it is destroyed can rely on it that no replica leads a call into it.
     return context.vmLocations.allLapsed(markedMs);
   });
@@ -51,4 +51,12 @@ export async function finishDestroyingMachine(
   await destroyOnHost(context, row, stop);
   // Losing here means that another writer finished the same destruction.
   await transitionMachine(context.db, row, "destroyed");
+}
+
+/** Its host does not carry out the destruction; the reason goes on to say so. */
+export async function giveUpDestroying(
+  context: Context,
+  row: Pick<MachineRow, "id" | "version" | "status" | "reason">,
+): Promise<void> {
+  await transitionMachine(context.db, row, "destroyed", { reason: row.reason });
 }

@@ -27,6 +27,7 @@ export interface MachineFact extends Pick<
   | "host_lost"
   | "rollback_to"
   | "reason"
+  | "attempts"
 > {
   /** A replica is working on it at this moment. */
   readonly claimed: boolean;
@@ -47,7 +48,7 @@ export interface MachineFact extends Pick<
 
 const FACTS = sql`
   id, org_id, status, desired, restart_wished, version, execution_id, host_id, stop_timeout_ms, restart_policy,
-  restart_max_retries, retries, host_lost, rollback_to, reason,
+  restart_max_retries, retries, host_lost, rollback_to, reason, attempts,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting, started_at is not null as has_run,
   forked_by is not null and started_at is null as is_unfinished_fork,

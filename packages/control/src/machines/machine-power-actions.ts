@@ -16,6 +16,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { startMachine } from "./start-machine.ts";
 import { stopMachineOnHost } from "./stop-machine.ts";
+import { leaveToCleanup } from "../vms/postpone.ts";
 import { getMachine } from "./machines.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 
@@ -94,9 +95,8 @@ async function stopNow(
 ): Promise<MachineRow | undefined> {
   const stopping = await transitionMachine(context.db, row, "stopping", change);
   if (stopping === undefined) return undefined;
-  const stopped = await stopMachineOnHost(context, stopping).catch((error: unknown) => {
-    context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a stop");
-    context.wake("vm-cleanup");
+  const stopped = await stopMachineOnHost(context, stopping).catch(async (error: unknown) => {
+    await leaveToCleanup(context, stopping, error);
     return stopping;
   });
   // The desired state may have changed meanwhile: the row says what it is now.

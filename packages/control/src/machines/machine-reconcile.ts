@@ -14,20 +14,20 @@ export type MachineAction =
   | { readonly kind: "abandon"; readonly row: MachineFact }
   /** It runs although its row does not say so: the replica that started it died, or its host was taken for dead. */
   | { readonly kind: "adopt"; readonly row: MachineFact }
-  /** It should not run any more; its disk stays. */
-  | { readonly kind: "stop"; readonly row: MachineFact }
+  /** It should not run any more; its disk stays. `vm`: what its host has of this life. */
+  | { readonly kind: "stop"; readonly row: MachineFact; readonly vm: Vm | undefined }
   /** It was stopped to be started again, and that start has not come. */
   | { readonly kind: "queue"; readonly row: MachineFact }
   /** The host has not confirmed the egress policy of the row. */
   | { readonly kind: "egress"; readonly row: MachineFact }
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: MachineFact }
-  /** A VM that runs and should not, of a machine whose disk is here. */
-  | { readonly kind: "halt"; readonly vm: Vm }
+  /** A VM that runs and should not, of a machine whose disk is here. `row`: that of this machine, which is at rest. */
+  | { readonly kind: "halt"; readonly vm: Vm; readonly row?: MachineFact }
   /** Its host is back, and it does not run there. */
   | { readonly kind: "return"; readonly row: MachineFact; readonly ending: ExitReason }
-  /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
-  | { readonly kind: "discard"; readonly vm: Vm };
+  /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. `row`: that of this machine, which is over. */
+  | { readonly kind: "discard"; readonly vm: Vm; readonly row?: MachineFact };
 
 /** `before` was read before the host's list and `after` after it: see `sandbox-reconcile.ts`. */
 export function machineReconcileActions(
@@ -73,7 +73,7 @@ const actionOf: Readonly<Record<MachineStatus, Decide>> = {
     if (row.claimed || row.waiting) return undefined;
     return vm !== undefined && isUnreadableVm(vm)
       ? { kind: "end", row, ending: exitReasonOf(vm) }
-      : { kind: "stop", row };
+      : { kind: "stop", row, vm };
   },
   stopped: (row) => (row.restart_wished && !row.queued ? { kind: "queue", row } : undefined),
   destroying: (row) => (row.waiting ? undefined : { kind: "finish", row }),
@@ -91,7 +91,7 @@ function startingAction(row: MachineFact, vm: Vm | undefined): MachineAction | u
 function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
   if (vm?.status !== "running" && vm?.status !== "creating")
     return { kind: "end", row, ending: exitReasonOf(vm) };
-  if (row.desired === "stopped") return { kind: "stop", row };
+  if (row.desired === "stopped") return { kind: "stop", row, vm };
   return row.egress_due && !row.waiting ? { kind: "egress", row } : undefined;
 }
 
@@ -99,7 +99,7 @@ function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | un
 function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): MachineAction | undefined {
   // Without a row the disk may be all that is left of a machine, as after a restore of the database. It stays, and there is nothing to do.
   if (row === undefined) return haltAction(vm);
-  if (row.status === "destroyed") return { kind: "discard", vm };
+  if (row.status === "destroyed") return { kind: "discard", vm, row };
   if (row.host_id !== hostId) return isLeftBehind(vm, row) ? { kind: "discard", vm } : haltAction(vm);
   return row.status === "destroying" ? undefined : atHomeAction(vm, row);
 }
@@ -131,7 +131,7 @@ function haltAction(vm: Vm): MachineAction | undefined {
 function unwantedAction(vm: Vm, row: MachineFact): MachineAction {
   const wasLost = row.status === "failed" && row.host_lost && row.desired === "running";
   if (wasLost && vm.status === "running") return { kind: "adopt", row };
-  return row.has_run || row.host_lost ? { kind: "halt", vm } : { kind: "discard", vm };
+  return row.has_run || row.host_lost ? { kind: "halt", vm, row } : { kind: "discard", vm, row };
 }
 
 /** Its disk was given up for a snapshot, at which its next start begins. */

@@ -10,6 +10,7 @@ import {
 import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
+import { withoutFailure } from "../db/host-failure.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { erasedEnv } from "../vms/env.ts";
@@ -151,7 +152,7 @@ export async function transitionMachine(
     ...(to === "running" ? {} : { next_event: null }),
     ...(to === "failed" ? { unique_name: nameOfUsable } : {}),
     ...(to === "destroying" ? { env: erasedEnv } : {}),
-    ...(to === "destroyed" ? { destroyed_at: now } : {}),
+    ...(to === "destroyed" ? { destroyed_at: now, reason: withoutFailure } : {}),
     ...change,
   });
 }

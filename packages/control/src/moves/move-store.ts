@@ -2,14 +2,16 @@
 
 import { sql, type Selectable } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
-import { newId } from "@skerry/contract/ids";
+import { kindOf, newId } from "@skerry/contract/ids";
 import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/moves/move-status";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { isAhead, SET_BACK } from "../db/clock-set-back.ts";
+import { saidBy, withFailure, withoutFailure } from "../db/host-failure.ts";
 import { vmTable } from "../db/vm-table.ts";
 import { daysAgo } from "../db/steady-time.ts";
+import { isOfHost } from "../host-client/host-errors.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
 
@@ -46,6 +48,8 @@ const COLUMNS = sql`id, org_id, status, host_id, execution_id, template, size, v
 const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
 /** Longest pause between two attempts at a stuck move, in seconds. */
 const RETRY_MAX_S = 30;
+/** Attempts at a step behind the decision, or behind its giving up: about a minute and a half. A host that is away is none of them. */
+export const TRIES_MAX = 8;
 /** What could not take a VM is not asked again for so long, times how often it could not lately. The cause of a failure is not known for sure. */
 const FAILED_FOR_S = 5;
 const FAILED_FOR_MAX_S = 60;
@@ -159,18 +163,25 @@ export async function countMovesFrom(db: Queries, hostId: string): Promise<numbe
   return rows[0]?.count ?? 0;
 }
 
+/** Why a move goes where it goes. */
+interface Why {
+  readonly reason?: string;
+  /** What its host says, which does not do what the step needs and is asked no more. */
+  readonly hostSays?: string;
+}
+
 /** Undefined when another writer got there first. */
 export async function proceed(
   db: Queries,
   seen: Pick<MoveRow, "id" | "status" | "version">,
   to: MoveStatus,
-  reason: string | null = null,
+  { reason, hostSays }: Why = {},
 ): Promise<MoveRow | undefined> {
   if (!canMoveProceed(seen.status, to)) throw new Error(`a move cannot go from ${seen.status} to ${to}`);
   const { rows } = await sql<MoveRow>`
     update moves set
       status = ${to}, version = version + 1, status_since = now(), attempts = 0, retry_at = now(),
-      reason = coalesce(reason, ${reason}),
+      reason = ${hostSays === undefined ? sql`coalesce(${withoutFailure}, ${reason ?? null})` : withFailure(hostSays)},
       -- The streams that it admits have ended.
       ticket = case when ${to} in ('done', 'canceled', 'failed') then '' else ticket end
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
@@ -207,13 +218,33 @@ export async function cancelMovesFrom(db: Queries, hostId: string, reason: strin
   return Number(numAffectedRows ?? 0);
 }
 
-/** After an attempt that failed: the next one comes after 1, 2, 4 … 30 s. */
-export async function postponeMove(db: Queries, { id, status }: MoveRow): Promise<void> {
+/** After an attempt that failed: the next one comes after 1, 2, 4 … 30 s. A host that does not answer never makes it the last one. */
+export async function postponeMove(db: Queries, { id, status }: MoveRow, error: unknown): Promise<void> {
+  const attempts = isOfHost(error)
+    ? sql<number>`attempts + 1`
+    : sql<number>`greatest(attempts, least(attempts + 1, ${TRIES_MAX - 2}::integer))`;
   await sql`
     update moves set
-      attempts = attempts + 1,
-      retry_at = now() + ${backoff(sql`attempts`, RETRY_MAX_S)}
+      attempts = ${attempts},
+      retry_at = now() + ${backoff(sql`attempts`, RETRY_MAX_S)},
+      reason = ${isOfHost(error) ? withFailure(saidBy(error)) : sql`reason`}
     where id = ${id} and status = ${status}`.execute(db);
+}
+
+/** It stands still for good: it has failed. What is left of it at either host is for VM cleanup. Undefined where it is another life by now, or is to end. */
+export async function loseVm(
+  db: Queries,
+  { id, execution_id }: Pick<MovableVm, "id" | "execution_id">,
+  reason: string,
+): Promise<MovableVm | undefined> {
+  const facts = kindOf(id) === "machine" ? sql`stopped_at = now()` : sql`unique_name = null`;
+  const { rows } = await sql<MovableVm>`
+    update ${vmTable(id)} set
+      status = 'failed', version = version + 1, reason = ${reason}, attempts = 0, retry_at = now(), next_event = null,
+      ${facts}
+    where id = ${id} and execution_id = ${execution_id} and status = 'running'
+    returning ${COLUMNS}`.execute(db);
+  return rows[0];
 }
 
 /** Forgets what ended a day ago. */

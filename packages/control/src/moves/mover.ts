@@ -103,7 +103,7 @@ class Hand {
     try {
       return await runMove(this.#context, move, { service: SERVICE, stop: this.#stop });
     } catch (error) {
-      await postponeMove(this.#context.db, move);
+      await postponeMove(this.#context.db, move, error);
       throw error;
     }
   }

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
+import { saidBy } from "../db/host-failure.ts";
+import { isOfHost } from "../host-client/host-errors.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { savedSteps } from "./move-saved.ts";
-import { findMove, isOfSaved, proceed, whyUnwanted, type MoveRow } from "./move-store.ts";
+import { findMove, isOfSaved, loseVm, proceed, TRIES_MAX, whyUnwanted, type MoveRow } from "./move-store.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { peerAddress } from "../hosts/peer-address.ts";
@@ -33,10 +35,10 @@ export async function runMove(
         current = await send(context, current, { ends, service, stop });
         break;
       case "resuming":
-        current = await finish(context, current, ends, stop);
+        current = await finish(context, current, { ends, service, stop });
         break;
       case "canceling":
-        current = await undo(context, current, ends, stop);
+        current = await undo(context, current, { ends, service, stop });
         break;
       case "done":
       case "canceled":
@@ -66,7 +68,7 @@ async function send(context: Context, move: MoveRow, sending: Sending): Promise<
     context.log.warn({ err: error, move_id: move.id, vm_id: move.vm_id }, "a move broke off");
     const seen = await findMove(context.db, move.id);
     if (seen?.status !== "preparing" && seen?.status !== "sending") return seen;
-    return proceed(context.db, seen, "canceling", `failed: ${reasonOf(error)}`);
+    return proceed(context.db, seen, "canceling", { reason: `failed: ${reasonOf(error)}` });
   } finally {
     unwanted.abort();
   }
@@ -95,21 +97,77 @@ async function transfer(
 async function finish(
   context: Context,
   move: MoveRow,
-  ends: Ends,
-  stop: AbortSignal,
+  { ends, service, stop }: Sending,
 ): Promise<MoveRow | undefined> {
-  await stepsOf(move).goOn(context, move, ends, stop);
+  try {
+    await stepsOf(move).goOn(context, move, ends, stop);
+  } catch (error) {
+    const hostSays = lastWords(context, move, error);
+    if (hostSays === undefined || stop.aborted) throw error;
+    return giveUp(context, move, { to: "done", executionId: move.to_execution_id, hostSays, service });
+  }
   return proceed(context.db, move, "done");
 }
 
 async function undo(
   context: Context,
   move: MoveRow,
-  ends: Ends,
-  stop: AbortSignal,
+  { ends, service, stop }: Sending,
 ): Promise<MoveRow | undefined> {
-  await stepsOf(move).stay(context, move, ends, stop);
+  try {
+    await stepsOf(move).stay(context, move, ends, stop);
+  } catch (error) {
+    const hostSays = lastWords(context, move, error);
+    if (hostSays === undefined || stop.aborted) throw error;
+    return giveUp(context, move, { to: "failed", executionId: move.from_execution_id, hostSays, service });
+  }
   return proceed(context.db, move, move.reason?.startsWith("failed") === true ? "failed" : "canceled");
+}
+
+interface GivenUp {
+  readonly to: "done" | "failed";
+  /** That its host should have let go on. */
+  readonly executionId: string;
+  readonly hostSays: string;
+  readonly service: string;
+}
+
+/** The move ends. A VM that stands still, because its host does not let it go on, has failed; what was saved is there all the same. */
+async function giveUp(
+  context: Context,
+  move: MoveRow,
+  { to, executionId, hostSays, service }: GivenUp,
+): Promise<MoveRow | undefined> {
+  const ended = context.db.transaction().execute(async (transaction) => {
+    if (!isOfSaved(move)) {
+      const reason = `its host did not let it go on after a move: ${hostSays}`;
+      const { resource } = stepsOf(move);
+      const action = resource === "machine" ? "machine.end" : "sandbox.fail";
+      const lost = await loseVm(transaction, { id: move.vm_id, execution_id: executionId }, reason);
+      if (lost !== undefined) await recordOwnActs(transaction, { service, action, resource }, [lost]);
+    }
+    const proceeded = await proceed(transaction, move, to, { hostSays });
+    if (proceeded === undefined) throw new Overtaken();
+    return proceeded;
+  });
+  const row = await ended.catch(unlessOvertaken);
+  context.wake("vm-cleanup");
+  return row;
+}
+
+/** What a host says that has failed at this step for the last time; undefined where it is asked again. */
+function lastWords(
+  { log }: Context,
+  { id, vm_id, status, attempts }: MoveRow,
+  error: unknown,
+): string | undefined {
+  const told = { err: error, move_id: id, vm_id, status };
+  if (isOfHost(error) && attempts + 1 >= TRIES_MAX) {
+    log.error(told, "a host has failed at a move too often, and is asked no more");
+    return saidBy(error);
+  }
+  if (attempts === 0) log.warn(told, "a move waits for its next attempt");
+  return undefined;
 }
 
 /** The only moment that counts. */
@@ -119,21 +177,25 @@ async function decide(context: Context, move: MoveRow, service: string): Promise
     const moved = await switchHost(transaction, move);
     // It was destroyed, stopped or resumed, or one of the hosts was taken for dead.
     if (moved === undefined)
-      return proceed(transaction, move, "canceling", `the ${resource} has changed, or the target is lost`);
+      return proceed(transaction, move, "canceling", {
+        reason: `the ${resource} has changed, or the target is lost`,
+      });
     const resuming = await proceed(transaction, move, "resuming");
     if (resuming === undefined) throw new Overtaken();
     await recordOwnActs(transaction, { service, action: `${resource}.move`, resource }, [moved]);
     return resuming;
   });
-  return decided.catch((error: unknown) => {
-    if (error instanceof Overtaken) return undefined;
-    throw error;
-  });
+  return decided.catch(unlessOvertaken);
 }
 
-/** The move was canceled a moment before; nothing of the transaction holds. */
+/** Another writer changed the move a moment before; nothing of the transaction holds. */
 class Overtaken extends Error {
   override readonly name = "Overtaken";
+}
+
+function unlessOvertaken(error: unknown): undefined {
+  if (error instanceof Overtaken) return undefined;
+  throw error;
 }
 
 function stepsOf(move: MoveRow): MoveSteps {

@@ -11,9 +11,10 @@ import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
 import { cleanUpSandbox } from "../sandboxes/clean-up-sandbox.ts";
 import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
 import { cleanUpMachine } from "../machines/clean-up-machine.ts";
-import { machineReconcileActions } from "../machines/machine-reconcile.ts";
+import { machineReconcileActions, type MachineAction } from "../machines/machine-reconcile.ts";
 import { snapshotWork } from "../snapshots/clean-up-snapshots.ts";
-import { sandboxReconcileActions } from "../sandboxes/sandbox-reconcile.ts";
+import { sandboxReconcileActions, type Action as SandboxAction } from "../sandboxes/sandbox-reconcile.ts";
+import { Postponed } from "../vms/postpone.ts";
 import { reportOf, type BackgroundService, type Report } from "../background/background-service.ts";
 
 const SERVICE = "vm-cleanup";
@@ -57,21 +58,24 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
   const paused = ofSandboxes.filter((vm) => vm.status === "paused");
   tellUnknown(context, host, { vms: paused, known: sandboxesAfter });
+  const ofSandboxRows = sandboxReconcileActions(host.id, sandboxes, ofSandboxes, sandboxesAfter);
+  const ofMachineRows = machineReconcileActions(host.id, machines, ofMachines, machinesAfter);
   const actions = [
-    ...sandboxReconcileActions(host.id, sandboxes, ofSandboxes, sandboxesAfter).map(
-      (action) => () => cleanUpSandbox(context, { client, action, stop, service: SERVICE }),
-    ),
+    ...ofSandboxRows
+      .filter(isDue)
+      .map((action) => () => cleanUpSandbox(context, { client, action, stop, service: SERVICE })),
     ...(await buildVmWork(context, { vms: ofBuilds, client, stop })),
     ...(await snapshotWork(context, { hostId: host.id, client, stop, service: SERVICE })),
-    ...machineReconcileActions(host.id, machines, ofMachines, machinesAfter).map(
-      (action) => () => cleanUpMachine(context, { client, action, stop, service: SERVICE }),
-    ),
+    ...ofMachineRows
+      .filter(isDue)
+      .map((action) => () => cleanUpMachine(context, { client, action, stop, service: SERVICE })),
   ];
-  if (host.unsettled && actions.length === 0) await settleHost(context.db, host);
+  const isSettled = actions.length + ofSandboxRows.length + ofMachineRows.length === 0;
+  if (host.unsettled && isSettled) await settleHost(context.db, host);
   // Settled, not all: no host call may outlive the activation that made it.
   const results = await Promise.allSettled(actions.slice(0, BATCH).map((carriedOut) => carriedOut()));
   for (const result of results) {
-    if (result.status === "rejected" && !stop.aborted) {
+    if (result.status === "rejected" && !stop.aborted && !(result.reason instanceof Postponed)) {
       context.log.warn({ err: result.reason as unknown, host_id: host.id }, "could not reconcile a VM");
     }
   }
@@ -82,6 +86,11 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
     more: changed && (actions.length > BATCH || host.unsettled),
   });
   return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
+}
+
+/** What is superfluous on a host, and could not be removed there, waits for its next attempt. */
+function isDue(action: SandboxAction | MachineAction): boolean {
+  return !((action.kind === "discard" || action.kind === "halt") && action.row?.waiting === true);
 }
 
 /** Disks that have been told of; forgotten when there are too many. */

@@ -27,8 +27,7 @@ export async function cleanUpSandbox(
 ): Promise<void> {
   switch (action.kind) {
     case "discard":
-      context.log.warn({ sandbox_id: action.vm.id }, "a microVM without a live row is removed");
-      return client.destroyVm(action.vm, stop);
+      return discard(context, action, () => client.destroyVm(action.vm, stop));
     case "fail":
       if (!(await fail(context, action, service))) return;
       context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
@@ -51,8 +50,25 @@ export async function cleanUpSandbox(
         reapplyEgress(context, { kind: sandboxVms, id: action.row.id }, stop),
       );
     case "finish":
-      return orPostpone(context, action.row, () => finishDestroying(context, action.row, stop));
+      return orPostpone(
+        context,
+        action.row,
+        () => finishDestroying(context, action.row, stop),
+        // What its host still has of it is removed as any microVM without a live row.
+        async () => void (await transitionSandbox(context.db, action.row, "destroyed", { isGivenUp: true })),
+      );
   }
+}
+
+/** Its row, which is over, counts the attempts. */
+function discard(
+  context: Context,
+  { vm, row }: Action & { kind: "discard" },
+  remove: () => Promise<void>,
+): Promise<void> {
+  if (row === undefined || row.attempts === 0)
+    context.log.warn({ sandbox_id: vm.id }, "a microVM without a live row is removed");
+  return row === undefined ? remove() : orPostpone(context, row, remove);
 }
 
 /** False where another writer was first. */

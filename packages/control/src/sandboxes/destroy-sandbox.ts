@@ -6,6 +6,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { getSandbox } from "./sandboxes.ts";
+import { leaveToCleanup } from "../vms/postpone.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 
 /** Destroys from every status; a second time, or after the end, it does nothing. */
@@ -13,10 +14,8 @@ export async function destroySandbox(context: Context, caller: Caller, id: strin
   const row = await markDestroying(context, caller, id);
   if (row.status === "destroyed") return;
   const markedMs = performance.now();
-  await finishDestroying(context, row).catch((error: unknown) => {
-    // The request is stored; the reconciler carries it out when the host is back.
-    context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
-    context.wake("vm-cleanup");
+  await finishDestroying(context, row).catch(async (error: unknown) => {
+    await leaveToCleanup(context, row, error);
     // It may still run; but who hears that it is destroyed can rely on it that no replica leads a call into it.
     return context.vmLocations.allLapsed(markedMs);
   });

@@ -187,7 +187,7 @@ async function settle(context: Context, client: HostClient, { row, error }: Fail
     case "failed":
       return void (await transitionSandbox(context.db, row, "failed", { reason: step.reason }));
     case "again":
-      await postpone(context.db, row);
+      await postpone(context.db, row, { error });
       await dropClaim(context.db, row);
       context.wake("vm-cleanup");
   }

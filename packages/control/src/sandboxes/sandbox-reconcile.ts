@@ -26,8 +26,8 @@ export type Action =
   | { readonly kind: "rollback"; readonly row: SandboxFact }
   /** Its host has it in another way than the row says, and counts: the host came back with it, or a replica died while it paused or resumed it. */
   | { readonly kind: "adopt"; readonly row: SandboxFact; readonly found: Found }
-  /** A VM that no row wants. */
-  | { readonly kind: "discard"; readonly vm: Vm };
+  /** A VM that no row wants. `row`: that of this VM, which is over. */
+  | { readonly kind: "discard"; readonly vm: Vm; readonly row?: SandboxFact };
 
 /**
  * `before` was read before the host's list and `after` after it. A missing VM is judged by `before`: a row that began to run in
@@ -153,5 +153,5 @@ function returnAction(row: SandboxFact, vm: Vm): Action | undefined {
 }
 
 function discardAction(row: SandboxFact, vm: Vm): Action | undefined {
-  return ended.has(row.status) ? { kind: "discard", vm } : undefined;
+  return ended.has(row.status) ? { kind: "discard", vm, row } : undefined;
 }

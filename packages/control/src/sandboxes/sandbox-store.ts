@@ -11,6 +11,7 @@ import { moveStatusesUnderWay } from "@skerry/contract/moves/move-status";
 import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
+import { withoutFailure } from "../db/host-failure.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
@@ -165,6 +166,7 @@ export async function transitionSandbox(
     next,
     withoutMemory = false,
     rollback,
+    isGivenUp,
   }: {
     readonly reason?: string | null;
     readonly event?: NewAuditEvent | undefined;
@@ -180,6 +182,8 @@ export async function transitionSandbox(
     readonly withoutMemory?: boolean;
     /** Of a resume: it begins at a snapshot. */
     readonly rollback?: Rollback | undefined;
+    /** Of a destruction: its host has not carried it out, and the reason says so. */
+    readonly isGivenUp?: boolean;
   } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canSandboxTransition(seen.status, to))
@@ -188,8 +192,7 @@ export async function transitionSandbox(
     update sandboxes set
       status = ${to},
       version = version + 1,
-      -- Why it failed, or was lost, says more than that it was cleaned up afterwards.
-      reason = case when status in ('unreachable', 'failed', 'destroying') then coalesce(reason, ${reason}) else ${reason} end,
+      reason = ${reasonIn(reason, isGivenUp)},
       claimed_until = ${claimed.includes(to) ? claimedAnew : null},
       next_event = ${nextEvent(to, next)},
       rollback = ${rollbackIn(to, rollback)},
@@ -208,6 +211,13 @@ export async function transitionSandbox(
           select ${columnsOf("moved")} from moved`;
   const { rows } = await sql<SandboxRow>`${statement} ${prepared}`.execute(db);
   return rows[0];
+}
+
+/** Why it failed, or was lost, says more than that it was cleaned up afterwards. */
+function reasonIn(reason: string | null, isGivenUp = false): RawBuilder<unknown> {
+  const former = isGivenUp ? sql`reason` : withoutFailure;
+  return sql`
+    case when status in ('unreachable', 'failed', 'destroying') then coalesce(${former}, ${reason}) else ${reason} end`;
 }
 
 /** A transition that ends is told as it was begun, unless its writer knows better. */

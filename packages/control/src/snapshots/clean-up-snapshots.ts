@@ -5,7 +5,10 @@ import type { HostSnapshot } from "@skerry/contract/host-api/snapshots";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
+import { isOfHost } from "../host-client/host-errors.ts";
+import { Postponed, TRIES_MAX } from "../vms/postpone.ts";
 import {
+  confirmDeleted,
   postponeSnapshot,
   snapshotsOnHost,
   transitionSnapshot,
@@ -52,7 +55,10 @@ async function carryOut(context: Context, action: SnapshotAction, work: Work): P
     case "finish":
       return finish(context, action.row, work);
     case "discard":
-      return work.client.snapshots.delete(action.id, work.stop);
+      return orPostpone(context, action.row, async () => {
+        await work.client.snapshots.delete(action.row.id, work.stop);
+        await confirmDeleted(context.db, action.row.id);
+      });
   }
 }
 
@@ -71,13 +77,37 @@ async function fail(
 
 async function finish(
   context: Context,
-  row: Pick<SnapshotFact, "id" | "status" | "version">,
+  row: Pick<SnapshotFact, "id" | "status" | "version" | "attempts">,
   { hostId, stop }: Work,
 ): Promise<void> {
+  return orPostpone(
+    context,
+    row,
+    () => finishDeleting(context, { ...row, host_id: hostId }, stop),
+    // What its host still has of it is removed as what came there after its end.
+    async () => void (await transitionSnapshot(context.db, row, "deleted", { isGivenUp: true })),
+  );
+}
+
+type Tried = Pick<SnapshotFact, "id" | "status" | "attempts">;
+
+/** Where it fails: later. The log says it once; after the last attempt that the host has answered with an error as well, `giveUp` is called. */
+async function orPostpone(
+  context: Context,
+  { id, status, attempts }: Tried,
+  work: () => Promise<void>,
+  giveUp?: () => Promise<void>,
+): Promise<void> {
   try {
-    await finishDeleting(context, { ...row, host_id: hostId }, stop);
+    await work();
   } catch (error) {
-    await postponeSnapshot(context.db, row.id);
-    throw error;
+    const told = { err: error, snapshot_id: id, status };
+    if (giveUp !== undefined && attempts + 1 >= TRIES_MAX && isOfHost(error)) {
+      context.log.error(told, "a host has failed at a snapshot too often, and is asked no more");
+      return giveUp();
+    }
+    if (attempts === 0) context.log.warn(told, "a host has failed at a snapshot, and is asked again");
+    await postponeSnapshot(context.db, { id, error });
+    throw new Postponed("a snapshot waits for its next attempt", { cause: error });
   }
 }

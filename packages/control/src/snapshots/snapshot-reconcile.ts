@@ -14,7 +14,7 @@ export type SnapshotAction =
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: SnapshotFact }
   /** It came to the host after its end. */
-  | { readonly kind: "discard"; readonly id: string };
+  | { readonly kind: "discard"; readonly row: SnapshotFact };
 
 /** `rows` were read before the host's list. */
 export function snapshotReconcileActions(
@@ -33,7 +33,8 @@ function actionOf(row: SnapshotFact, taken: HostSnapshot | undefined): SnapshotA
 
 type Decide = (row: SnapshotFact, taken: HostSnapshot | undefined) => SnapshotAction | undefined;
 
-const discard: Decide = (row, taken) => (taken === undefined ? undefined : { kind: "discard", id: row.id });
+const discard: Decide = (row, taken) =>
+  taken === undefined || row.waiting ? undefined : { kind: "discard", row };
 
 const actions: Readonly<Record<SnapshotStatus, Decide>> = {
   creating: (row, taken) =>

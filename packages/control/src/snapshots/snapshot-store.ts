@@ -8,6 +8,7 @@ import { idKinds } from "@skerry/contract/ids";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { backoff } from "../db/backoff.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
+import { saidBy, withFailure } from "../db/host-failure.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { vmTable } from "../db/vm-table.ts";
 import { quoted } from "../values/quoted.ts";
@@ -128,13 +129,23 @@ export async function transitionSnapshot(
   db: Queries,
   seen: Seen,
   to: SnapshotStatus,
-  { reason = null, taken }: { readonly reason?: string | null; readonly taken?: HostSnapshot } = {},
+  {
+    reason = null,
+    taken,
+    isGivenUp = false,
+  }: {
+    readonly reason?: string | null;
+    readonly taken?: HostSnapshot;
+    /** Of a deletion: its host has not carried it out. The attempts go on to be counted, which keeps it among those that the host should lose. */
+    readonly isGivenUp?: boolean;
+  } = {},
 ): Promise<SnapshotRow | undefined> {
   if (!canSnapshotTransition(seen.status, to))
     throw new Error(`a snapshot cannot move from ${seen.status} to ${to}`);
   const { rows } = await sql<SnapshotRow>`
     update snapshots set
-      status = ${to}, version = version + 1, reason = coalesce(${reason}, reason), attempts = 0, retry_at = now(),
+      status = ${to}, version = version + 1, reason = coalesce(${reason}, reason), retry_at = now(),
+      attempts = ${isGivenUp ? sql`attempts` : sql`0`},
       claimed_until = case when is_internal and ${to} = 'ready' then ${claimedAnew} end,
       memory_bytes = coalesce(${taken?.memory_bytes ?? null}::bigint, memory_bytes),
       disk_bytes = coalesce(${taken?.disk_bytes ?? null}::bigint, disk_bytes),
@@ -163,7 +174,10 @@ export async function snapshotTaken(
 }
 
 /** A snapshot as its host's list is compared with it. */
-export interface SnapshotFact extends Pick<SnapshotRow, "id" | "status" | "version" | "is_internal"> {
+export interface SnapshotFact extends Pick<
+  SnapshotRow,
+  "id" | "status" | "version" | "is_internal" | "attempts"
+> {
   /** A replica is taking it, or makes a fork of it, at this moment. */
   readonly claimed: boolean;
   /** What failed is not due for its next attempt yet. */
@@ -171,22 +185,40 @@ export interface SnapshotFact extends Pick<SnapshotRow, "id" | "status" | "versi
 }
 
 const FACTS_MAX = 20_000;
-const FACTS = sql`id, status, version, is_internal, ${isClaimed()} as claimed, ${isPostponed} as waiting`;
+const FACTS = sql`id, status, version, is_internal, attempts, ${isClaimed()} as claimed, ${isPostponed} as waiting`;
 
 /** Of every snapshot that this host should have, or should lose. */
 export async function snapshotsOnHost(db: Queries, hostId: string): Promise<SnapshotFact[]> {
   const { rows } = await sql<SnapshotFact>`
     select ${FACTS} from snapshots
-    where host_id = ${hostId} and (status in ('creating', 'ready', 'deleting') or deleted_at > now() - interval '1 hour')
+    where host_id = ${hostId} and (
+      status in ('creating', 'ready', 'deleting')
+      or status = 'deleted' and (deleted_at > now() - interval '1 hour' or attempts > 0)
+    )
     order by retry_at limit ${FACTS_MAX}`.execute(db);
   return rows;
 }
 
-/** After an attempt to delete it that failed: the next one comes after 2, 4, 8 … 60 s. */
-export async function postponeSnapshot(db: Queries, id: string): Promise<void> {
+/** After an attempt to delete it that failed: the next one comes after 2, 4, 8 … 60 s, or at once. */
+export async function postponeSnapshot(
+  db: Queries,
+  {
+    id,
+    error,
+    isAtOnce = false,
+  }: { readonly id: string; readonly error: unknown; readonly isAtOnce?: boolean },
+): Promise<void> {
   await sql`
-    update snapshots set attempts = attempts + 1, retry_at = now() + ${backoff(sql`attempts + 1`, RETRY_MAX_S)}
-    where id = ${id} and status = 'deleting'`.execute(db);
+    update snapshots set
+      attempts = attempts + 1,
+      retry_at = now() + ${isAtOnce ? sql`interval '0'` : backoff(sql`attempts + 1`, RETRY_MAX_S)},
+      reason = ${withFailure(saidBy(error))}
+    where id = ${id} and status in ('deleting', 'deleted')`.execute(db);
+}
+
+/** Nothing of one that was deleted is left on its host. */
+export async function confirmDeleted(db: Queries, id: string): Promise<void> {
+  await sql`update snapshots set attempts = 0 where id = ${id} and status = 'deleted'`.execute(db);
 }
 
 export async function internalSnapshot(db: Queries, id: string): Promise<SnapshotRow | undefined> {

@@ -15,6 +15,7 @@ import {
   findSnapshot,
   isGoneBackTo,
   listSnapshots,
+  postponeSnapshot,
   snapshotsOfIds,
   transitionSnapshot,
   type ShownSnapshots,
@@ -172,8 +173,12 @@ export async function deleteSnapshot(context: Context, caller: Caller, asked: st
     },
     () => new SkerryError("internal", "The snapshot changed too often to be deleted."),
   );
-  await finishDeleting(context, row).catch((error: unknown) => {
-    context.log.warn({ err: error, snapshot_id: row.id }, "a host did not confirm the end of a snapshot");
+  await finishDeleting(context, row).catch(async (error: unknown) => {
+    context.log.warn(
+      { err: error, snapshot_id: row.id },
+      "a host has failed at a snapshot, and is asked again",
+    );
+    await postponeSnapshot(context.db, { id: row.id, error, isAtOnce: true });
     context.wake("vm-cleanup");
   });
 }

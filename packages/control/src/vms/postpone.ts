@@ -4,8 +4,10 @@ import { sql } from "kysely";
 import { backoff } from "../db/backoff.ts";
 import type { Database } from "../db/database.ts";
 import { isAhead } from "../db/clock-set-back.ts";
+import { saidBy, withFailure } from "../db/host-failure.ts";
 import type { Context } from "../context.ts";
 import { vmTable } from "../db/vm-table.ts";
+import { isOfHost } from "../host-client/host-errors.ts";
 
 /** Longest pause between two attempts at a stuck VM, in seconds. */
 export const RETRY_MAX_S = 60;
@@ -16,28 +18,84 @@ export const TRIES_MAX = 8;
 /** What failed is not due for its next attempt yet. */
 export const isPostponed = isAhead("retry_at", RETRY_MAX_S * 1_000);
 
-/** What cannot be done now is tried again later and later, so that a stuck VM does not hide the others. */
+/** A row as it was before the attempt. */
+interface Tried {
+  readonly id: string;
+  readonly status: string;
+  /** Those in its status that have failed before this one. */
+  readonly attempts: number;
+}
+
+/** The attempt has failed, and there is another one later. What is worth a line in the log was written there. */
+export class Postponed extends Error {
+  override readonly name = "Postponed";
+}
+
+/**
+ * What cannot be done now is tried again later and later, so that a stuck VM does not hide the others. The row says what its host says; the log says it
+ * once. Where the host has answered the last of `TRIES_MAX` attempts with an error as well, `giveUp` says what becomes of the row.
+ */
 export async function orPostpone(
   context: Context,
-  row: { readonly id: string; readonly status: string },
+  row: Tried,
   work: () => Promise<void>,
+  giveUp?: (said: string) => Promise<void>,
 ): Promise<void> {
   try {
     await work();
   } catch (error) {
-    await postpone(context.db, row);
-    throw error;
+    const isOver = row.attempts + 1 >= TRIES_MAX && isOfHost(error);
+    if (giveUp !== undefined && isOver) {
+      const { id: vm_id, status } = row;
+      context.log.error(
+        { err: error, vm_id, status },
+        "a host has failed at a VM too often, and is asked no more",
+      );
+      return giveUp(saidBy(error));
+    }
+    if (row.attempts === 0) tellFailure(context, row, error);
+    await postpone(context.db, row, { error });
+    throw new Postponed("a VM waits for its next attempt", { cause: error });
   }
 }
 
-/** The next attempt comes after 2, 4, 8 … 60 s. */
+/** The first attempt, by the request itself, has failed: VM cleanup makes the next one at once. Never rejects. */
+export async function leaveToCleanup(context: Context, row: Tried, error: unknown): Promise<void> {
+  tellFailure(context, row, error);
+  await postpone(context.db, row, { error, isAtOnce: true }).catch((failure: unknown) =>
+    context.log.warn({ err: failure, vm_id: row.id }, "an attempt that failed could not be noted down"),
+  );
+  context.wake("vm-cleanup");
+}
+
+function tellFailure({ log }: Context, { id: vm_id, status }: Tried, error: unknown): void {
+  log.warn({ err: error, vm_id, status }, "a host has failed at a VM, and is asked again");
+}
+
+/** In these `reason` tells that the host fails. */
+const onTheWay = ["pausing", "resuming", "stopping", "destroying"] as const;
+
+interface Postponement {
+  /** Of the attempt; undefined where it is still under way. */
+  readonly error?: unknown;
+  readonly isAtOnce?: boolean;
+}
+
+/** The next attempt comes after 2, 4, 8 … 60 s. What is still under way alone never comes to the last attempt. */
 export async function postpone(
   db: Database,
   { id, status }: { readonly id: string; readonly status: string },
+  { error, isAtOnce = false }: Postponement,
 ): Promise<void> {
+  const attempts =
+    error === undefined
+      ? sql<number>`greatest(attempts, least(attempts + 1, ${TRIES_MAX - 2}::integer))`
+      : sql<number>`attempts + 1`;
+  const isTold = error !== undefined && (onTheWay as readonly string[]).includes(status);
   await sql`
     update ${vmTable(id)} set
-      attempts = attempts + 1,
-      retry_at = now() + ${backoff(sql`attempts + 1`, RETRY_MAX_S)}
+      attempts = ${attempts},
+      retry_at = now() + ${isAtOnce ? sql`interval '0'` : backoff(sql`attempts + 1`, RETRY_MAX_S)},
+      reason = ${isTold ? withFailure(saidBy(error)) : sql`reason`}
     where id = ${id} and status = ${status}`.execute(db);
 }

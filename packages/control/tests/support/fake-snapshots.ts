@@ -19,6 +19,8 @@ export class FakeSnapshots {
   afterStart: () => Promise<void> = async () => undefined;
   /** What the host answers instead of taking one. */
   failure: SkerryError | undefined;
+  /** What it answers instead of deleting one. */
+  deletionFailure: SkerryError | undefined;
   /** False: as a host of the version before, which puts no VM in the place of another one. */
   replaces = true;
   /** Runs when what a VM was is given up for a snapshot, and before it begins there. */
@@ -41,6 +43,7 @@ export class FakeSnapshots {
 
   async #listOrDelete(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === "GET") return sendJson(response, 200, { items: [...this.kept.values()] });
+    if (this.deletionFailure !== undefined) throw this.deletionFailure;
     this.kept.delete(id);
     response.writeHead(204).end();
   }

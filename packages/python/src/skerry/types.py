@@ -623,6 +623,7 @@ VmEventKind = Literal[
     "unreachable",
     "returned",
     "stopped",
+    "stop_failed",
     "restarted",
     "failed",
     "destroyed",
