@@ -123,7 +123,8 @@ test.each<[Import, boolean]>([
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["audit", "builds/plan", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
+    ["audit", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
+    ["builds/plan"],
     ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],
     ["joining", "platform"],

@@ -11,8 +11,6 @@ const packages = join(import.meta.dirname, "../packages");
 const MAY = new Set([
   "cli/src/commands/organizations/tokens.ts",
   "cli/src/local/doctor/examine-host.ts",
-  "control/src/audit/audit-store.ts",
-  "control/src/builds/build-context.ts",
   "control/src/e2b/upload-right.ts",
   "control/src/joining/certificate-authority.ts",
   "control/src/joining/x509.ts",

@@ -50,7 +50,7 @@ async function running(guest: FakeGuest) {
   } as unknown as HostResources;
   const table = new VmTable();
   const shared = { resources, table, slotWork: new KeyedQueue(), log: pino({ level: "silent" }) };
-  const lifecycle = new VmLifecycle(shared);
+  const lifecycle = new VmLifecycle({ ...shared, isAsSaved: async () => false });
   lifecycle.watch(record, { qmp, channel }, undefined);
   const pauses = new PauseRequests({ ...shared, lifecycle });
   const kill = () => qemu[Symbol.asyncDispose]();

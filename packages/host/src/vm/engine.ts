@@ -20,6 +20,7 @@ import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
 import { Creations, type Bring } from "./creation/creations.ts";
 import { readOrigin } from "./creation/from-saved.ts";
+import { isAsSaved } from "./saved/going-on.ts";
 import { PauseRequests } from "./saved/pause-requests.ts";
 import type { Snapshots, TakeOptions } from "./saved/snapshots.ts";
 import {
@@ -76,7 +77,7 @@ export class VmEngine {
     const parts = { resources, table: this.#table, slotWork: this.#slotWork, log };
     this.#options = options;
     this.runningVms = new RunningVms(this.#table, resources.slots);
-    this.#lifecycle = new VmLifecycle(parts);
+    this.#lifecycle = new VmLifecycle({ ...parts, isAsSaved });
     this.#creations = new Creations(this.#table, this.#lifecycle);
     this.#adopter = new Adopter({ ...parts, lifecycle: this.#lifecycle });
     this.#requests = new EndRequests({

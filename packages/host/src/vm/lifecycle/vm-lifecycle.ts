@@ -10,7 +10,6 @@ import { endOfHost, paused, stopped, type EndReason } from "./end-reason.ts";
 import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
-import { isAsSaved } from "../saved/going-on.ts";
 import { keepTime } from "./guest-clock.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stop-guest.ts";
@@ -22,6 +21,8 @@ export interface VmLifecycleOptions {
   readonly table: VmTable;
   /** The resources of a VM are not released while such work is under way. */
   readonly slotWork: KeyedQueue;
+  /** Ends its QEMU, and says whether the VM is paused as before: it had not gone on yet from what was saved of it. */
+  readonly isAsSaved: (record: VmRecord) => Promise<boolean>;
   readonly log: Logger;
 }
 
@@ -152,7 +153,7 @@ export class VmLifecycle {
   /** Ends a VM that the host cannot run any longer. One that was told to stop ends as stopped, also where
    *  it failed, and one that had not gone on yet from what was saved of it is paused. */
   async lose(record: VmRecord, reason: string): Promise<void> {
-    const isPaused = await isAsSaved(record).catch(() => false);
+    const isPaused = await this.#options.isAsSaved(record).catch(() => false);
     const otherwise = record.machine?.stopping === true ? stopped : endOfHost(reason);
     await this.endUnasked(record, isPaused ? paused : otherwise);
   }

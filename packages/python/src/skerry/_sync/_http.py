@@ -164,7 +164,7 @@ class Http:
                 # A redirect would turn a POST into a GET, or carry the token to another place.
                 follow_redirects=False,
             )
-            response.extensions[_PID] = os.getpid()
+            response.extensions = {**response.extensions, _PID: os.getpid()}
             return self._accepted(response)
         except httpx.TransportError as error:
             raise self._named(error, "Cannot reach") from error
