@@ -100,7 +100,10 @@ export class ClockWatch {
     const clock = await readClock(transaction, anchor?.era);
     const at = (era: number): Anchor => ({ era, aheadMs: clock.now_ms - atMs });
     if (clock.era === null) return { anchor: at(await beginEra(transaction, 0)) };
-    if (isVouchedFor(clock)) return { anchor: at(clock.era) };
+    if (isVouchedFor(clock)) {
+      await vouchForNewest(transaction);
+      return { anchor: at(clock.era) };
+    }
     if (anchor === undefined) return { anchor: { ...at(clock.era), waitsUntilMs: atMs + NEWCOMER_WAITS_MS } };
     const steppedMs = Math.round(clock.now_ms - (anchor.aheadMs + atMs) - clock.explained_ms);
     if (Math.abs(steppedMs) <= STEP_MIN_MS) {
