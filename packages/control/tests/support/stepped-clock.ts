@@ -40,12 +40,11 @@ export class SteppedClock {
     return rows.map(({ minutes }) => minutes);
   }
 
-  /** Until the time of the sandbox is over, to the minute. */
-  async leftMinutes(id: string): Promise<number | undefined> {
+  /** Minutes from the end that the sandbox had when it began to run to the one that it has. */
+  async shifted(id: string): Promise<number | undefined> {
     const { rows } = await sql<{ minutes: number }>`
-      select round(extract(epoch from expires_at - now()) / 60)::integer as minutes from sandboxes where id = ${id}`.execute(
-      this.#world.db,
-    );
+      select round((extract(epoch from expires_at - started_at) - timeout_ms / 1000.0) / 60)::integer as minutes
+      from sandboxes where id = ${id}`.execute(this.#world.db);
     return rows[0]?.minutes;
   }
 }
