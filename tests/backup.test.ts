@@ -10,6 +10,7 @@ import { joinHost, type SecondHost } from "./support/second-host.ts";
 import {
   eagerServices,
   newInstallation,
+  nothingWaits,
   openPlatform,
   skerry,
   startPlatform,
@@ -25,7 +26,7 @@ let file: string;
 beforeAll(async () => {
   folder = await mkdtemp("/tmp/skerry-backups-");
   file = join(folder, "skerry.backup");
-  original = await startPlatform({ assets: inject("assets"), env: eagerServices });
+  original = await startPlatform({ assets: inject("assets"), env: { ...eagerServices, ...nothingWaits } });
   host = await joinHost(original);
 });
 
@@ -41,7 +42,10 @@ function rootKey(): string {
 
 /** An empty installation, which is stopped and removed. */
 async function empty(env: Readonly<Record<string, string>> = {}) {
-  const made = await newInstallation({ assets: inject("assets"), env: { ...eagerServices, ...env } });
+  const made = await newInstallation({
+    assets: inject("assets"),
+    env: { ...eagerServices, ...nothingWaits, ...env },
+  });
   return {
     ...made,
     async [Symbol.asyncDispose]() {

@@ -7,12 +7,12 @@ import { afterAll, expect, inject, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import { contextDigests } from "../packages/sdk/src/folder/context-digests.ts";
 import { packTree } from "../packages/sdk/src/folder/tar-writer.ts";
-import { eagerServices, startPlatform } from "./support/platform.ts";
+import { eagerServices, nothingWaits, startPlatform } from "./support/platform.ts";
 import { fullTest } from "./support/full-test.ts";
 
 const platform = await startPlatform({
   assets: inject("assets"),
-  env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+  env: { ...eagerServices, ...nothingWaits },
 });
 const folder = await mkdtemp(join(tmpdir(), "skerry-test-cache-"));
 afterAll(async () => {

@@ -11,6 +11,7 @@ import type { BuildStatus } from "@skerry/contract/builds/build-status";
 import {
   eagerServices,
   inventory,
+  nothingWaits,
   qemuPidOf,
   serverPid,
   startPlatform,
@@ -21,7 +22,7 @@ import { fullTest } from "./support/full-test.ts";
 
 const platform = await startPlatform({
   assets: inject("assets"),
-  env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+  env: { ...eagerServices, ...nothingWaits },
 });
 afterAll(() => platform.stop());
 

@@ -5,7 +5,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
-import { call, inventory, qemuPidOf, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  call,
+  inventory,
+  nothingWaits,
+  qemuPidOf,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 import { Postgres } from "./support/postgres.ts";
 
 const AWAY_MS = 20_000;
@@ -18,7 +26,10 @@ let sandbox: Sandbox;
 
 beforeAll(async () => {
   postgres = await Postgres.start();
-  platform = await startPlatform({ assets: inject("assets"), env: { SKERRY_DATABASE_URL: postgres.url } });
+  platform = await startPlatform({
+    assets: inject("assets"),
+    env: { ...nothingWaits, SKERRY_DATABASE_URL: postgres.url },
+  });
   sandbox = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
 });
 

@@ -11,6 +11,7 @@ import { answeringApps, type AnsweringApp } from "./support/answering-apps.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms, type Started } from "./support/lone-vms.ts";
 import { isFullRun } from "./support/sampling.ts";
+import { nothingWaits } from "./support/platform.ts";
 
 const MINUTE_MS = 60_000;
 /** The images of the others take minutes to build, once on a machine. */
@@ -20,7 +21,7 @@ let host: LoneHost;
 let vms: LoneVms;
 
 beforeAll(async () => {
-  host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  host = await LoneHost.open(inject("assets"), nothingWaits);
   vms = new LoneVms(host);
 }, 10 * MINUTE_MS);
 afterAll(() => host.close());

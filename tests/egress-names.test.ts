@@ -12,7 +12,9 @@ import { clientHello } from "../packages/host/tests/support/client-hello.ts";
 import { Skerry, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { newStranger } from "./support/organizations.ts";
 import {
+  eagerServices,
   freePort,
+  nothingWaits,
   serverPid,
   startPlatform,
   until,
@@ -44,21 +46,22 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-test-names-"));
   undo.defer(() => rm(folder, { recursive: true }));
   await setNames(names);
-  const sites = join(import.meta.dirname, "support/name-sites.ts");
-  world = undo.use(
-    await World.open([process.execPath, "--no-warnings", sites, dnsServer, join(folder, "names.json")]),
-  );
-  const env = { SKERRY_DNS_SERVERS: `${dnsServer}:53`, SKERRY_WARM_MAX: "0" };
+  const env = { SKERRY_DNS_SERVERS: `${dnsServer}:53`, ...nothingWaits };
   const listen = `127.0.0.1:${await freePort()}`;
   platform = undo.adopt(
     await startPlatform({
       assets: inject("assets"),
-      env: { ...env, SKERRY_HOST_LISTEN: listen },
+      env: { ...env, ...eagerServices, SKERRY_HOST_LISTEN: listen },
     }),
     (started) => started.stop(),
   );
   second = await joinHost(platform, { env });
   undo.defer(() => second.stop());
+  // Last, and so closed first: other files wait for it.
+  const sites = join(import.meta.dirname, "support/name-sites.ts");
+  world = undo.use(
+    await World.open([process.execPath, "--no-warnings", sites, dnsServer, join(folder, "names.json")]),
+  );
 });
 
 afterAll(() => undo.disposeAsync());

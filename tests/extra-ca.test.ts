@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import { LoneHost } from "./support/lone-host.ts";
-import { until } from "./support/platform.ts";
+import { nothingWaits, until } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 
 const TEMPLATE = "trusting";
@@ -27,7 +27,7 @@ beforeAll(async () => {
   host = await LoneHost.open(inject("assets"), {
     SKERRY_TEMPLATES: join(folder, "templates"),
     SKERRY_EXTRA_CA: join(folder, "ca.crt"),
-    SKERRY_WARM_MAX: "0",
+    ...nothingWaits,
   });
   const spec: VmSpec = {
     ...{ execution_id: EXECUTION, template: TEMPLATE, size: "shared-cpu-1x", hostname: "trusting" },

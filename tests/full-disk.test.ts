@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { ErrorBody } from "@skerry/contract/errors";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { LoneHost } from "./support/lone-host.ts";
+import { nothingWaits } from "./support/platform.ts";
 
 const run = promisify(execFile);
 
@@ -18,7 +19,7 @@ let state: string;
 let isMounted = false;
 
 beforeAll(async () => {
-  host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  host = await LoneHost.open(inject("assets"), nothingWaits);
   await host.end("SIGTERM");
   state = join(host.folder, "host");
   await run("mount", ["-t", "tmpfs", "-o", "size=8g,nr_inodes=2000,mode=0711", "tmpfs", state]);

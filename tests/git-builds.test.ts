@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Build, BuildRequest } from "../packages/sdk/src/skerry.ts";
-import { eagerServices, startPlatform, type Platform } from "./support/platform.ts";
+import { eagerServices, nothingWaits, startPlatform, type Platform } from "./support/platform.ts";
 import { World } from "./support/world.ts";
 
 const TIMEOUT_MS = 900_000;
@@ -46,17 +46,17 @@ beforeAll(async () => {
   undo.defer(() => rm(folder, { recursive: true }));
   await chmod(folder, 0o755);
   await makeRepository();
-  // A namespace of processes, so that all of the daemon ends with it.
-  const served = join(folder, "served");
-  const daemon = `git daemon --export-all --reuseaddr --listen=203.0.113.30 --base-path=${served} ${served} & echo ready; wait`;
-  undo.use(await World.open(["unshare", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", daemon]));
   platform = undo.adopt(
     await startPlatform({
       assets: inject("assets"),
-      env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+      env: { ...eagerServices, ...nothingWaits },
     }),
     (started) => started.stop(),
   );
+  // Last, and so closed first: other files wait for it. A namespace of processes, so that all of the daemon ends with it.
+  const served = join(folder, "served");
+  const daemon = `git daemon --export-all --reuseaddr --listen=203.0.113.30 --base-path=${served} ${served} & echo ready; wait`;
+  undo.use(await World.open(["unshare", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", daemon]));
 }, TIMEOUT_MS);
 
 afterAll(() => undo.disposeAsync());

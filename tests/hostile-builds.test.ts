@@ -8,11 +8,11 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, expect, inject, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import { isFullRun } from "./support/sampling.ts";
-import { eagerServices, inventory, startPlatform, until } from "./support/platform.ts";
+import { eagerServices, inventory, nothingWaits, startPlatform, until } from "./support/platform.ts";
 
 const platform = await startPlatform({
   assets: inject("assets"),
-  env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+  env: { ...eagerServices, ...nothingWaits },
 });
 afterAll(() => platform.stop());
 

@@ -14,6 +14,7 @@ import { qemuProcesses } from "./support/leftovers.ts";
 import { MachineApart } from "./support/machine-apart.ts";
 import {
   freePort,
+  nothingWaits,
   qemuPidOf,
   serverPid,
   skerry,
@@ -39,7 +40,8 @@ beforeAll(async () => {
     SKERRY_CERTIFICATES_INTERVAL_MS: "1000",
     SKERRY_LISTEN: `${apart.here}:${await freePort()}`,
     SKERRY_VM_MEMORY_MIB: "2048",
-    SKERRY_WARM_MAX: "0",
+    SKERRY_DRAIN_INTERVAL_MS: "1000",
+    ...nothingWaits,
   };
   platform = await startPlatform({ assets: inject("assets"), env });
   second = await joinHost(platform, { on: apart });

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { freePort, skerry, startPlatform, type Platform } from "./support/platform.ts";
+import { freePort, nothingWaits, skerry, startPlatform, type Platform } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 import { joinHost } from "./support/second-host.ts";
 
@@ -31,7 +31,13 @@ beforeAll(async () => {
   url = `https://${listen}`;
   platform = await startPlatform({
     assets: inject("assets"),
-    env: { ...files, SKERRY_TLS_LISTEN: listen, SKERRY_CORS_ORIGINS: PAGE, SKERRY_VM_MEMORY_MIB: "2048" },
+    env: {
+      ...nothingWaits,
+      ...files,
+      SKERRY_TLS_LISTEN: listen,
+      SKERRY_CORS_ORIGINS: PAGE,
+      SKERRY_VM_MEMORY_MIB: "2048",
+    },
   });
   trusting = {
     NODE_EXTRA_CA_CERTS: join(folder, "ca.crt"),

@@ -37,7 +37,7 @@ beforeAll(async () => {
   // So that what has expired is reaped about when the victim is killed.
   platform = await startPlatform({
     assets: inject("assets"),
-    env: { SKERRY_REAPER_INTERVAL_MS: "500" },
+    env: { SKERRY_REAPER_INTERVAL_MS: "500", SKERRY_READY_SLOTS: "4" },
   });
   survivor = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
   await survivor.execute("echo alive > /tmp/survivor");

@@ -3,11 +3,18 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
-import { eagerServices, inventory, qemuPidOf, startPlatform, until } from "./support/platform.ts";
+import {
+  eagerServices,
+  inventory,
+  nothingWaits,
+  qemuPidOf,
+  startPlatform,
+  until,
+} from "./support/platform.ts";
 
 const platform = await startPlatform({
   assets: inject("assets"),
-  env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+  env: { ...eagerServices, ...nothingWaits },
 });
 afterAll(() => platform.stop());
 

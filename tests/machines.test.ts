@@ -6,6 +6,7 @@ import type { Machine } from "../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import {
   eagerServices,
+  nothingWaits,
   qemuPidOf,
   serverPid,
   skerry,
@@ -17,7 +18,7 @@ import {
 let platform: Platform;
 
 beforeAll(async () => {
-  platform = await startPlatform({ assets: inject("assets"), env: eagerServices });
+  platform = await startPlatform({ assets: inject("assets"), env: { ...eagerServices, ...nothingWaits } });
 });
 afterAll(() => platform.stop());
 

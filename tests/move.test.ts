@@ -7,7 +7,9 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryApiError, UnavailableError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import {
+  eagerServices,
   freePort,
+  nothingWaits,
   serverPid,
   startPlatform,
   until,
@@ -27,7 +29,7 @@ let first: Host;
 beforeAll(async () => {
   // The other host sends VMs back to it.
   const listen = `127.0.0.1:${await freePort()}`;
-  const env = { SKERRY_WARM_MAX: "0", SKERRY_HOST_LISTEN: listen };
+  const env = { ...eagerServices, ...nothingWaits, SKERRY_HOST_LISTEN: listen };
   platform = await startPlatform({ assets: inject("assets"), env });
   second = await joinHost(platform);
   await until("both hosts are online", async () =>

@@ -3,7 +3,15 @@
 import { readFile } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { call, eagerServices, freePort, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  call,
+  eagerServices,
+  freePort,
+  nothingWaits,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 import { S3Server } from "./support/s3-server.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 import { fullTest } from "./support/full-test.ts";
@@ -18,7 +26,7 @@ let second: SecondHost | undefined;
 beforeAll(async () => {
   server = await S3Server.start();
   const env = {
-    ...{ ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_LAYER_STORER_INTERVAL_MS: "1000" },
+    ...{ ...eagerServices, ...nothingWaits, SKERRY_LAYER_STORER_INTERVAL_MS: "1000" },
     // So that another host can send it what the store does not have.
     SKERRY_HOST_LISTEN: `127.0.0.1:${await freePort()}`,
     ...{ SKERRY_OBJECT_STORE_URL: server.url, SKERRY_OBJECT_STORE_CREDENTIALS: server.credentialsFile },

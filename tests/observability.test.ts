@@ -4,12 +4,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
 import type { AuditList } from "@skerry/contract/audit/audit-event";
-import { call, eagerServices, skerry, startPlatform, until } from "./support/platform.ts";
+import { call, eagerServices, nothingWaits, skerry, startPlatform, until } from "./support/platform.ts";
 
 // One of its own: nobody else counts in its figures.
 const platform = await startPlatform({
   assets: inject("assets"),
-  env: { ...eagerServices, SKERRY_USAGE_SAMPLER_INTERVAL_MS: "1000" },
+  env: { ...eagerServices, ...nothingWaits, SKERRY_USAGE_SAMPLER_INTERVAL_MS: "1000" },
 });
 afterAll(() => platform.stop());
 const env = { SKERRY_API_URL: platform.apiUrl, SKERRY_API_TOKEN: platform.token };

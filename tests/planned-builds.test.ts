@@ -14,6 +14,7 @@ import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms } from "./support/lone-vms.ts";
 import { fullTest } from "./support/full-test.ts";
 import { isFullRun } from "./support/sampling.ts";
+import { nothingWaits } from "./support/platform.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -35,7 +36,7 @@ async function makeTemplate(template: TemplateImage): Promise<string> {
 }
 
 beforeAll(async () => {
-  host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  host = await LoneHost.open(inject("assets"), nothingWaits);
   vms = new LoneVms(host);
   const build: VmBuild = { on: { kind: "empty" }, disk_gib: 1 };
   await vms.destroy(await vms.startOnceReady("bld_first", { template: "builder", build }));

@@ -12,7 +12,7 @@ import { contextDigests } from "../packages/sdk/src/folder/context-digests.ts";
 import type { Build, BuildRequest } from "../packages/sdk/src/skerry.ts";
 import { archive, dockerArchive, ociArchive } from "./support/image-archive.ts";
 import { busyboxImage } from "./support/test-image.ts";
-import { eagerServices, startPlatform, type Platform } from "./support/platform.ts";
+import { eagerServices, nothingWaits, startPlatform, type Platform } from "./support/platform.ts";
 import { World } from "./support/world.ts";
 import { fullTest } from "./support/full-test.ts";
 import { isFullRun } from "./support/sampling.ts";
@@ -57,7 +57,7 @@ beforeAll(async () => {
     await startPlatform({
       assets: inject("assets"),
       env: {
-        ...{ ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_REGISTRY_CA: join(folder, "ca.pem") },
+        ...{ ...eagerServices, ...nothingWaits, SKERRY_REGISTRY_CA: join(folder, "ca.pem") },
         SKERRY_REGISTRY_MIRRORS: `docker.io=${REGISTRY}`,
       },
     }),

@@ -3,7 +3,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { eagerServices, newInstallation, openPlatform, skerry } from "./support/platform.ts";
+import { eagerServices, newInstallation, nothingWaits, openPlatform, skerry } from "./support/platform.ts";
 
 interface Key {
   readonly id: string;
@@ -17,7 +17,7 @@ let env: Readonly<Record<string, string>>;
 beforeAll(async () => {
   ({ state, env } = await newInstallation({
     assets: inject("assets"),
-    env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+    env: { ...eagerServices, ...nothingWaits },
   }));
   await skerry(env, "up");
 });

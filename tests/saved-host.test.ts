@@ -8,7 +8,7 @@ import type { HostSnapshot, VmOrigin } from "@skerry/contract/host-api/snapshots
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
-import { until } from "./support/platform.ts";
+import { nothingWaits, until } from "./support/platform.ts";
 import { usesNoCpu } from "./support/rest.ts";
 
 const MIB = 1024 * 1024;
@@ -18,7 +18,7 @@ let starts = 0;
 
 beforeAll(async () => {
   // No clones wait, so what there is is what this file has made.
-  host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  host = await LoneHost.open(inject("assets"), nothingWaits);
 });
 afterAll(() => host.close());
 
@@ -86,7 +86,7 @@ test("a paused sandbox holds nothing but files, and goes on with its memory, its
   await sh(vm, "head -c 3000000 /dev/urandom > /root/file; sync");
   const hash = await sh(vm, "sha256sum /root/file; cat /etc/machine-id; hostname");
   let before = await counted(vm);
-  for (let cycle = 0; cycle < 3; cycle += 1) {
+  for (let cycle = 0; cycle < 2; cycle += 1) {
     expect(await pause(vm)).toMatchObject({ status: 200, body: { status: "paused", reason: null } });
     // Said twice it is one pause.
     expect(await pause(vm)).toMatchObject({ status: 200, body: { status: "paused" } });

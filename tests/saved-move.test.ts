@@ -4,7 +4,14 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Host, Sandbox } from "../packages/sdk/src/skerry.ts";
-import { freePort, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  eagerServices,
+  freePort,
+  nothingWaits,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
 /** Beyond what a drain takes. */
@@ -17,7 +24,7 @@ let first: Host;
 beforeAll(async () => {
   // The other host sends back to it.
   const listen = `127.0.0.1:${await freePort()}`;
-  const env = { SKERRY_WARM_MAX: "0", SKERRY_HOST_LISTEN: listen };
+  const env = { ...eagerServices, ...nothingWaits, SKERRY_HOST_LISTEN: listen };
   platform = await startPlatform({ assets: inject("assets"), env });
   const found = (await hosts())[0];
   if (found === undefined) throw new Error("there is no first host");

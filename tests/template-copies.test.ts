@@ -2,7 +2,14 @@
 
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Host, Sandbox } from "../packages/sdk/src/skerry.ts";
-import { eagerServices, freePort, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  eagerServices,
+  freePort,
+  nothingWaits,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
 const TIMEOUT_MS = 600_000;
@@ -14,7 +21,7 @@ let second: SecondHost;
 beforeAll(async () => {
   // Each host sends what the other one lacks.
   const listen = `127.0.0.1:${await freePort()}`;
-  const env = { ...eagerServices, SKERRY_WARM_MAX: "0", SKERRY_HOST_LISTEN: listen };
+  const env = { ...eagerServices, ...nothingWaits, SKERRY_HOST_LISTEN: listen };
   platform = await startPlatform({ assets: inject("assets"), env });
   second = await joinHost(platform);
   await until("both hosts are online", async () =>

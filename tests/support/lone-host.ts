@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { FrameParser, frameTypes, parseJsonPayload } from "@skerry/contract/frames";
 import type { Vm } from "@skerry/contract/host-api/vm";
-import { until } from "./platform.ts";
+import { nothingWaits, until } from "./platform.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -38,6 +38,7 @@ export class LoneHost {
       SKERRY_NATIVE: join(root, "dist/native"),
       SKERRY_TEMPLATES: join(root, "templates"),
       SKERRY_WARM_MIN: "0",
+      SKERRY_READY_SLOTS: nothingWaits.SKERRY_READY_SLOTS,
       SKERRY_LOG_LEVEL: "error",
       ...env,
     };

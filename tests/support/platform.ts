@@ -29,7 +29,13 @@ export const eagerServices = {
   SKERRY_HEARTBEAT_INTERVAL_MS: "1000",
   SKERRY_REAPER_INTERVAL_MS: "1000",
   SKERRY_IDLE_PAUSER_INTERVAL_MS: "1000",
+  SKERRY_BUILDER_INTERVAL_MS: "1000",
+  SKERRY_DRAIN_INTERVAL_MS: "1000",
+  SKERRY_MOVER_INTERVAL_MS: "1000",
 } as const;
+
+/** For platforms and hosts whose tests try neither clones that wait nor slots that do: each costs CPU time at every start, and emulated guests need it. */
+export const nothingWaits = { SKERRY_WARM_MAX: "0", SKERRY_READY_SLOTS: "2" } as const;
 
 export interface PlatformOptions {
   readonly assets: string;

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { appendFile, chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineApart } from "./machine-apart.ts";
-import { freePort, skerry, skerryIn, type Platform } from "./platform.ts";
+import { freePort, nothingWaits, skerry, skerryIn, type Platform } from "./platform.ts";
 
 export interface SecondHost {
   readonly id: string;
@@ -44,7 +44,7 @@ export async function newHostFolder(
     SKERRY_STATE: folder,
     SKERRY_HOST_ASSETS: platform.env["SKERRY_HOST_ASSETS"] ?? "",
     SKERRY_VM_MEMORY_MIB: "2048",
-    SKERRY_WARM_MAX: "0",
+    ...nothingWaits,
     XDG_CONFIG_HOME: join(folder, "config"),
     ...env,
   };
