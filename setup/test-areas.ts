@@ -13,7 +13,7 @@ const about = {
     "waking",
     "kill",
   ],
-  saved: ["persistent", "snapshots", "machine-forks", "saved-host", "saved-move"],
+  saved: ["persistent", "sandboxes", "machine-forks", "saved-host", "saved-move"],
   machines: ["machines", "machine-host", "machine-forks"],
   commands: ["commands", "executions", "shell", "hostile-commands", "hostile-guest"],
   files: ["files", "file-system", "copy"],

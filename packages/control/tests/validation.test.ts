@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import type { SandboxList } from "@skerry/contract/sandboxes/sandbox";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -9,6 +10,7 @@ beforeAll(async () => {
 
 type Case = readonly [what: string, body: unknown, status: number, code: string, says: string];
 const create = (extra: Record<string, unknown>) => ({ template: "base", ...extra });
+const lan = { allow_cidrs: ["10.0.0.0/8"] };
 const manyVariables = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`V${index}`, ""]));
 
 const creations: readonly Case[] = [
@@ -19,6 +21,7 @@ const creations: readonly Case[] = [
   ["a number as timeout", create({ timeout: 30 }), 400, "invalid_duration", '"timeout"'],
   ["a timeout without unit", create({ timeout: "30" }), 400, "invalid_duration", '"timeout"'],
   ["a zero timeout", create({ timeout: "0s" }), 400, "invalid_duration", '"timeout"'],
+  ["a bare zero as timeout", create({ timeout: "0" }), 400, "invalid_duration", '"timeout"'],
   ["a negative timeout", create({ timeout: "-5m" }), 400, "invalid_duration", '"timeout"'],
   ["a fraction", create({ timeout: "1.5h" }), 400, "invalid_duration", '"timeout"'],
   ["an empty timeout", create({ timeout: "" }), 400, "invalid_duration", '"timeout"'],
@@ -37,18 +40,34 @@ const creations: readonly Case[] = [
   ["an unknown size", create({ size: "huge" }), 422, "unknown_size", "huge"],
   ["another mode", create({ mode: "eternal" }), 400, "bad_request", '"ephemeral"'],
   ["a wrong CIDR", create({ egress: { deny_cidrs: ["a"] } }), 400, "invalid_cidr", "egress.deny_cidrs[0]"],
+  ["another egress mode", create({ egress: { mode: "some" } }), 400, "bad_request", '"allow_all"'],
+  ["port 0", create({ egress: { ...lan, allow_ports: [0] } }), 400, "invalid_port", "egress.allow_ports[0]"],
+  ["port 70000", create({ egress: { ...lan, allow_ports: [70_000] } }), 400, "invalid_port", "70000"],
+  [
+    "allow_all with allowed CIDRs",
+    create({ egress: { ...lan, mode: "allow_all" } }),
+    422,
+    "egress_conflict",
+    "allow_cidrs",
+  ],
+  ["ports of no CIDR", create({ egress: { allow_ports: [443] } }), 422, "egress_conflict", "allow_ports"],
   ["NUL in the name", create({ name: "a\0b" }), 400, "bad_request", '"name"'],
   ["NUL in a label", create({ metadata: { a: "\0" } }), 400, "bad_request", "metadata.a"],
   ["a number as label", create({ metadata: { a: 1 } }), 400, "bad_request", "metadata.a"],
 ];
 
-test.each(creations)("a sandbox with %s is refused", async (...[, body, status, code, says]) => {
-  const answer = await world.call("POST", "/v1/sandboxes", { body });
-  expect([answer.status, answer.body["code"]], answer.text).toEqual([status, code]);
-  expect(answer.text).toContain(JSON.stringify(says).slice(1, -1));
-  expect(answer.body["request_id"]).toBe(answer.headers.get("x-request-id"));
-  expect(answer.headers.get("content-type")).toContain("application/json");
-});
+test.each(creations)(
+  "a sandbox with %s is refused, and nothing is made",
+  async (...[, body, status, code, says]) => {
+    const answer = await world.call("POST", "/v1/sandboxes", { body });
+    expect([answer.status, answer.body["code"]], answer.text).toEqual([status, code]);
+    expect(answer.text).toContain(JSON.stringify(says).slice(1, -1));
+    expect(answer.body["request_id"]).toBe(answer.headers.get("x-request-id"));
+    expect(answer.headers.get("content-type")).toContain("application/json");
+    const { body: all } = await world.call<SandboxList>("GET", "/v1/sandboxes");
+    expect([all.items.map((sandbox) => sandbox.id), [...world.host.vms.keys()]]).toEqual([[id], [id]]);
+  },
+);
 
 test("an unknown template or size names those that there are", async () => {
   const template = await world.call("POST", "/v1/sandboxes", { body: { template: "windows" } });
