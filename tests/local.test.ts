@@ -10,18 +10,20 @@ import { fileLimit, SERVICE_FILES } from "@skerry/contract/connections/file-limi
 import { readConfig } from "../packages/host/src/config.ts";
 import {
   newInstallation,
+  nothingWaits,
   openPlatform,
   serverPid,
   skerry,
   skerryWithFiles,
   untilReplaced,
 } from "./support/platform.ts";
+import { copyDatabase } from "./support/prepared-database.ts";
 import { run } from "./support/run.ts";
 import { fullTest } from "./support/full-test.ts";
 
 /** An installation of one test, which is stopped and removed at its end. */
 async function installation(env: Readonly<Record<string, string>> = {}) {
-  const made = await newInstallation({ assets: inject("assets"), env });
+  const made = await newInstallation({ assets: inject("assets"), env: { ...nothingWaits, ...env } });
   return {
     ...made,
     async [Symbol.asyncDispose]() {
@@ -31,12 +33,28 @@ async function installation(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
-// Of two tests: starting what runs is no work.
+// Of the first tests: starting what runs is no work.
 let one: Awaited<ReturnType<typeof installation>>;
 beforeAll(async () => {
   one = await installation();
 });
 afterAll(() => one[Symbol.asyncDispose]());
+
+test("a database folder that does not say that it was made to its end is left as it is, and an up that fails leaves no network behind", async () => {
+  const [data, base] = [join(one.state, "postgres"), join(one.state, "postgres/base")];
+  await mkdir(data, { recursive: true });
+  await writeFile(base, "a restored database");
+  const failure = await skerry(one.env, "up").catch((error: unknown) => String(error));
+  expect(failure).toContain(`${data} has files, and none says that its database was made to its end`);
+  expect(await readFile(base, "utf8")).toBe("a restored database");
+  const { table, linkPrefix } = readConfig({
+    ...{ SKERRY_HOST_STATE: join(one.state, "host"), SKERRY_NATIVE: "/", SKERRY_TEMPLATES: "/" },
+  }).network;
+  expect(await run("nft", "list", "tables")).not.toContain(table);
+  expect(networkInterfaces()[`lo:${linkPrefix}`]).toBeUndefined();
+  // The next test makes a database there.
+  await rm(base);
+});
 
 test("two skerry up at once start one Skerry, and both end when it is ready", async () => {
   await Promise.all([skerry(one.env, "up"), skerry(one.env, "up")]);
@@ -88,20 +106,41 @@ test("the supervisor's log says how a server ended", async () => {
   expect(log).toMatch(/ control ended \(SIGKILL\); starting it again in \d+ ms\n/);
 });
 
-test("settings for another server are kept, and the token of this one is saved beside them", async () => {
-  await using here = await installation();
-  const folder = join(here.state, "config/skerry");
+// Of the next two tests: an `up` that is refused begins nothing, so the second one finds what a first one finds.
+let other: Awaited<ReturnType<typeof installation>>;
+beforeAll(async () => {
+  other = await installation();
+  await copyDatabase(other.state);
+});
+afterAll(() => other[Symbol.asyncDispose]());
+
+test("no link in the log folder is followed", async () => {
+  const [logs, victim] = [join(other.state, "log"), join(other.state, "victim")];
+  await mkdir(logs);
+  await symlink(victim, join(logs, "supervisor.log"));
+  await expect(skerry(other.env, "up")).rejects.toThrow("supervisor.log is a link");
+  await expect(stat(victim)).rejects.toThrow("ENOENT");
+  await rm(join(logs, "supervisor.log"));
+});
+
+test("settings for another server are kept, the token of this one is saved beside them, and nobody but root writes to the log folder", async () => {
+  const folder = join(other.state, "config/skerry");
   const settings = { api_url: "https://skerry.example", token: "sk_theirs" };
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "config.json"), JSON.stringify(settings), { mode: 0o600 });
-  expect(await skerry(here.env, "up")).toContain("is for https://skerry.example and was kept");
+  expect(await skerry(other.env, "up")).toContain("is for https://skerry.example and was kept");
   expect(JSON.parse(await readFile(join(folder, "config.json"), "utf8"))).toEqual(settings);
   const ours = JSON.parse(await readFile(join(folder, "local.json"), "utf8")) as {
     api_url: string;
     token: string;
   };
-  const env = { ...here.env, SKERRY_API_URL: ours.api_url, SKERRY_API_TOKEN: ours.token };
+  const env = { ...other.env, SKERRY_API_URL: ours.api_url, SKERRY_API_TOKEN: ours.token };
   expect(await skerry(env, "sandbox", "list", "--json")).toContain("[");
+  const logs = join(other.state, "log");
+  for (const file of [logs, ...(await readdir(logs)).map((name) => join(logs, name))]) {
+    const { uid, mode } = await lstat(file);
+    expect({ file, uid, open: mode & 0o022 }).toEqual({ file, uid: 0, open: 0 });
+  }
 });
 
 test("whoever holds the port is named and gets nothing from skerry up", async () => {
@@ -149,38 +188,6 @@ fullTest(
   },
   300_000,
 );
-
-test("no link in the log folder is followed, and nobody but root writes to the folder", async () => {
-  await using here = await installation();
-  const [logs, victim] = [join(here.state, "log"), join(here.state, "victim")];
-  await mkdir(logs);
-  await symlink(victim, join(logs, "supervisor.log"));
-  await expect(skerry(here.env, "up")).rejects.toThrow("supervisor.log is a link");
-  await expect(stat(victim)).rejects.toThrow("ENOENT");
-  await rm(join(logs, "supervisor.log"));
-  await skerry(here.env, "up");
-  for (const file of [logs, ...(await readdir(logs)).map((name) => join(logs, name))]) {
-    const { uid, mode } = await lstat(file);
-    expect({ file, uid, open: mode & 0o022 }).toEqual({ file, uid: 0, open: 0 });
-  }
-});
-
-test("a database folder that does not say that it was made to its end is left as it is, and an up that fails leaves no network behind", async () => {
-  await using here = await installation();
-  const [data, base] = [join(here.state, "postgres"), join(here.state, "postgres/base")];
-  await mkdir(data, { recursive: true });
-  await writeFile(base, "a restored database");
-  const failure = await skerry(here.env, "up").catch((error: unknown) => String(error));
-  expect(failure).toContain(`${data} has files, and none says that its database was made to its end`);
-  expect(await readFile(base, "utf8")).toBe("a restored database");
-  const { table, linkPrefix } = readConfig({
-    ...{ SKERRY_HOST_STATE: join(here.state, "host"), SKERRY_NATIVE: "/", SKERRY_TEMPLATES: "/" },
-  }).network;
-  expect(await run("nft", "list", "tables")).not.toContain(table);
-  expect(networkInterfaces()[`lo:${linkPrefix}`]).toBeUndefined();
-  await rm(base);
-  await skerry(here.env, "up");
-});
 
 test("skerry down where nothing was set up says so and makes nothing", async () => {
   const state = `/tmp/skerry-nowhere-${process.pid}`;
