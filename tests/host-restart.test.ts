@@ -9,7 +9,8 @@ import { SkerryApiError } from "../packages/sdk/src/skerry.ts";
 import type { Vm, VmList, VmSpec } from "@skerry/contract/host-api/vm";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
-import { freePort, newInstallation, openPlatform, skerry, until } from "./support/platform.ts";
+import { freePort, newInstallation, nothingWaits, openPlatform, skerry, until } from "./support/platform.ts";
+import { copyDatabase } from "./support/prepared-database.ts";
 import { run } from "./support/run.ts";
 
 /** Longer than QEMU was ever given for a greeting (10 s) and for coming up (20 s). */
@@ -17,7 +18,7 @@ const SLOW_MS = 25_000;
 
 let host: LoneHost;
 beforeAll(async () => {
-  host = await LoneHost.open(inject("assets"));
+  host = await LoneHost.open(inject("assets"), nothingWaits);
 });
 afterAll(() => host.close());
 
@@ -49,8 +50,9 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return first === pending;
 }
 
-test("a guest that stops its agent and answers in its stead holds up no other VM of a restarted host, and goes when it is destroyed", async () => {
-  await Promise.all([start("sbx_hostile"), start("sbx_fine")]);
+test("neither a guest that answers in its agent's stead nor a QEMU that stands still holds up another VM of a restarted host, and no VM is given up", async () => {
+  await Promise.all(["sbx_hostile", "sbx_still", "sbx_fine"].map((id) => start(id)));
+  await host.execute("sbx_still", "exe_1", "echo kept >/tmp/kept");
   const impostor = await readFile(join(import.meta.dirname, "support/impostor.py"), "utf8");
   await host.execute(
     "sbx_hostile",
@@ -60,33 +62,23 @@ test("a guest that stops its agent and answers in its stead holds up no other VM
   // By then the host has asked whether anything lives in it, and has stopped it, which its successor has to undo. Should it be slower, the
   // impostor is met running.
   await sleep(8_000);
-  await restart();
-  const hostile = echo("sbx_hostile");
-  hostile.catch(() => undefined);
-  expect(await echo("sbx_fine")).toBe("here\n");
-  await start("sbx_new");
-  expect(await echo("sbx_new")).toBe("here\n");
-  expect(await isPending(hostile)).toBe(true);
-  await destroy("sbx_hostile");
-  await expect(hostile).rejects.toThrow("failed");
-  await destroy("sbx_fine", "sbx_new");
-  for (const id of ["sbx_hostile", "sbx_fine", "sbx_new"]) expect(await host.files(id)).toEqual([]);
-});
-
-test("a QEMU that stands still while its host restarts is neither waited for nor thrown away", async () => {
-  await Promise.all([start("sbx_still"), start("sbx_fine")]);
   const pid = await host.qemuPid("sbx_still");
-  await host.execute("sbx_still", "exe_1", "echo kept >/tmp/kept");
   process.kill(pid, "SIGSTOP");
   try {
     await restart();
+    const hostile = echo("sbx_hostile");
+    hostile.catch(() => undefined);
     const still = host.execute("sbx_still", "exe_1", "cat /tmp/kept");
     still.catch(() => undefined);
     expect(await echo("sbx_fine")).toBe("here\n");
+    await start("sbx_new");
+    expect(await echo("sbx_new")).toBe("here\n");
+    expect(await isPending(hostile)).toBe(true);
+    await destroy("sbx_hostile");
+    await expect(hostile).rejects.toThrow("failed");
     await sleep(SLOW_MS);
     expect((await host.call<VmList>("GET", "/vms")).body.items.map(({ status }) => status)).toEqual([
-      "running",
-      "running",
+      ...["running", "running", "running"],
     ]);
     expect(await isPending(still)).toBe(true);
     process.kill(pid, "SIGCONT");
@@ -94,52 +86,52 @@ test("a QEMU that stands still while its host restarts is neither waited for nor
   } finally {
     process.kill(pid, "SIGCONT");
   }
-  await destroy("sbx_still", "sbx_fine");
+  await destroy("sbx_still", "sbx_fine", "sbx_new");
+  for (const id of ["sbx_hostile", "sbx_still", "sbx_fine", "sbx_new"])
+    expect(await host.files(id)).toEqual([]);
 });
 
-test("a machine whose record is damaged keeps its disk, says so, and boots from it once its record is written anew", async () => {
-  const id = "mch_damaged";
-  await start(id, { command: null, disk: "new" });
-  await host.execute(id, "exe_1", "echo precious >/root/data; sync");
-  await host.call("POST", `/vms/${id}/stop`, { execution_id: "exe_1", grace_ms: 0 });
+test("a machine whose record is damaged keeps its disk, says so, and boots from it once its record is written anew; one that runs is ended first", async () => {
+  const [resting, running] = ["mch_damaged", "mch_running"];
+  await Promise.all([resting, running].map((id) => start(id, { command: null, disk: "new" })));
+  for (const id of [resting, running]) await host.execute(id, "exe_1", "echo precious >/root/data; sync");
+  await host.call("POST", `/vms/${resting}/stop`, { execution_id: "exe_1", grace_ms: 0 });
+  const qemu = await host.qemuPid(running);
   await host.end("SIGKILL");
-  await writeFile(join(host.folder, "host/vms", id, "vm.json"), "");
+  await writeFile(join(host.folder, "host/vms", resting, "vm.json"), "");
+  await writeFile(join(host.folder, "host/vms", running, "vm.json"), "{");
   await host.start();
-  expect((await host.call<Vm>("GET", `/vms/${id}`)).body).toMatchObject({
+  expect((await host.call<Vm>("GET", `/vms/${resting}`)).body).toMatchObject({
     status: "gone",
     cause: "disk_unreadable",
   });
-  expect(await host.files(id)).toContain("disk.qcow2");
+  expect(await host.files(resting)).toContain("disk.qcow2");
   const again = { command: null, disk: "kept" } as const;
-  await expect(start(id, again, "exe_2")).rejects.toThrow();
-  expect((await host.call<Vm>("POST", `/vms/${id}/recover`)).status).toBe(200);
-  await start(id, again, "exe_2");
-  expect(await host.execute(id, "exe_2", "cat /root/data")).toBe("precious\n");
-  await host.call("DELETE", `/vms/${id}?execution_id=exe_2`);
-  expect(await host.files(id)).toEqual([]);
-});
-
-test("a machine whose record is damaged while it runs is ended, and its disk boots after that", async () => {
-  const id = "mch_running";
-  await start(id, { command: null, disk: "new" });
-  await host.execute(id, "exe_1", "echo precious >/root/data; sync");
-  const qemu = await host.qemuPid(id);
-  await host.end("SIGKILL");
-  await writeFile(join(host.folder, "host/vms", id, "vm.json"), "{");
-  await host.start();
+  await expect(start(resting, again, "exe_2")).rejects.toThrow();
   await until("its QEMU is gone", async () =>
     (await qemuProcesses(host.instance)).every(({ pid }) => pid !== qemu),
   );
-  await host.call<Vm>("POST", `/vms/${id}/recover`);
-  await start(id, { command: null, disk: "kept" }, "exe_2");
-  expect(await host.execute(id, "exe_2", "cat /root/data")).toBe("precious\n");
-  await host.call("DELETE", `/vms/${id}?execution_id=exe_2`);
+  for (const id of [resting, running])
+    expect((await host.call<Vm>("POST", `/vms/${id}/recover`)).status).toBe(200);
+  await Promise.all([resting, running].map((id) => start(id, again, "exe_2")));
+  for (const id of [resting, running]) {
+    expect(await host.execute(id, "exe_2", "cat /root/data")).toBe("precious\n");
+    await host.call("DELETE", `/vms/${id}?execution_id=exe_2`);
+    expect(await host.files(id)).toEqual([]);
+  }
 });
 
-test("a state folder that was moved comes up with its machines and their disks", async () => {
-  const { state, env } = await newInstallation({ assets: inject("assets") });
+test("a state folder that was moved comes up with its machines and their disks, and a copy of it that is started or taken down leaves the original alone", async () => {
+  const { state, env } = await newInstallation({ assets: inject("assets"), env: nothingWaits });
+  await copyDatabase(state);
+  const folder = () => mkdtemp("/tmp/skerry-test-");
   // As long as the one before it: what it holds may not depend on that.
-  const moved = await mkdtemp("/tmp/skerry-test-");
+  const [moved, cold, warm] = await Promise.all([folder(), folder(), folder()]);
+  const envOf = async (there: string) => ({
+    ...{ ...env, SKERRY_STATE: there, XDG_CONFIG_HOME: join(there, "config") },
+    SKERRY_LISTEN: `127.0.0.1:${await freePort()}`,
+  });
+  const [coldEnv, warmEnv] = await Promise.all([envOf(cold), envOf(warm)]);
   const movedEnv = { ...env, SKERRY_STATE: moved, XDG_CONFIG_HOME: join(moved, "config") };
   try {
     await skerry(env, "up");
@@ -148,6 +140,7 @@ test("a state folder that was moved comes up with its machines and their disks",
     await client.machines.execute(id, "echo precious >/root/data; sync");
     await skerry(env, "down");
     await rm(moved, { recursive: true });
+    await run("cp", "-a", `${state}/.`, cold);
     await rename(state, moved);
     await skerry(movedEnv, "up");
     const there = (await openPlatform(moved, movedEnv)).client;
@@ -162,9 +155,20 @@ test("a state folder that was moved comes up with its machines and their disks",
       async () => (await there.machines.start(id)).status === "running" && (await read()) === "precious\n",
     );
     expect(await skerry(movedEnv, "doctor").catch(String)).toMatch(/disks of machines +ok/);
+
+    // The database of the cold copy does not know it.
+    const sandbox = await there.sandboxes.create({ template: "base" });
+    await run("cp", "-a", `${moved}/.`, warm);
+    await skerry(coldEnv, "up");
+    await skerry(coldEnv, "service", "run", "vm-cleanup");
+    await skerry(coldEnv, "down");
+    await expect(skerry(warmEnv, "up")).rejects.toThrow("was copied from a folder whose database ran");
+    await skerry(warmEnv, "down");
+    expect((await sandbox.execute("echo here")).stdout).toBe("here\n");
+    expect(await read()).toBe("precious\n");
   } finally {
-    for (const one of [movedEnv, env]) await skerry(one, "down").catch(() => undefined);
-    for (const folder of [moved, state]) await rm(folder, { recursive: true, force: true });
+    for (const one of [coldEnv, warmEnv, movedEnv, env]) await skerry(one, "down").catch(() => undefined);
+    for (const one of [cold, warm, moved, state]) await rm(one, { recursive: true, force: true });
   }
 });
 
@@ -183,40 +187,5 @@ test("a host starts on a full disk, because destroying VMs is what makes room th
     await full.end("SIGKILL");
     await run("umount", state);
     await full.close();
-  }
-});
-
-test("a copy of a state folder that is started or taken down beside the original leaves the original alone", async () => {
-  const { state, env } = await newInstallation({ assets: inject("assets") });
-  const copies = { cold: await mkdtemp("/tmp/skerry-test-"), warm: await mkdtemp("/tmp/skerry-test-") };
-  const copyTo = (to: string) => run("cp", "-a", `${state}/.`, to);
-  const envOf = async (copy: string) => ({
-    ...{ ...env, SKERRY_STATE: copy, XDG_CONFIG_HOME: join(copy, "config") },
-    SKERRY_LISTEN: `127.0.0.1:${await freePort()}`,
-  });
-  const [coldEnv, warmEnv] = await Promise.all([envOf(copies.cold), envOf(copies.warm)]);
-  try {
-    await skerry(env, "up");
-    await skerry(env, "down");
-    await copyTo(copies.cold);
-    await skerry(env, "up");
-    const { client } = await openPlatform(state, env);
-    // The database of the copy does not know them.
-    const sandbox = await client.sandboxes.create({ template: "base" });
-    const machine = await client.machines.create({ template: "base", command: "sleep infinity" });
-    await copyTo(copies.warm);
-
-    await skerry(coldEnv, "up");
-    await skerry(coldEnv, "service", "run", "vm-cleanup");
-    await skerry(coldEnv, "down");
-    await expect(skerry(warmEnv, "up")).rejects.toThrow("was copied from a folder whose database ran");
-    await skerry(warmEnv, "down");
-
-    expect((await sandbox.execute("echo here")).stdout).toBe("here\n");
-    expect((await client.machines.execute(machine.id, "echo there")).stdout).toBe("there\n");
-  } finally {
-    for (const one of [coldEnv, warmEnv, env]) await skerry(one, "down").catch(() => undefined);
-    for (const folder of [copies.cold, copies.warm, state])
-      await rm(folder, { recursive: true, force: true });
   }
 });
