@@ -11,6 +11,7 @@ import type { DiskImage, TemplateImage, VmBuild } from "@skerry/contract/host-ap
 import { newId } from "@skerry/contract/ids";
 import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms } from "./support/lone-vms.ts";
+import { nothingWaits } from "./support/platform.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -31,7 +32,7 @@ const freeze = (id: string) =>
   host.call<ErrorBody>("POST", `/templates/${id}/freeze`, { size: "shared-cpu-1x" });
 
 beforeAll(async () => {
-  host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  host = await LoneHost.open(inject("assets"), nothingWaits);
   vms = new LoneVms(host);
   const build: VmBuild = { on: { kind: "empty" }, disk_gib: 1 };
   // Its image is built when the first build wants it.
@@ -198,30 +199,44 @@ test("a root file system of another kind runs as well: its start command is froz
   await host.call("DELETE", `/templates/${template}`);
 });
 
+/** Layers of an image at most, of which the next seal makes two. */
+const DEPTH_MAX = 8;
+
 test("templates are built on templates without an end: their layers are put together, and each has what all before it wrote", async () => {
-  const first = await vms.startBuild("bld_generation", { on: { kind: "empty" }, disk_gib: 1 });
-  await vms.sh(first, BUSYBOX);
-  let image = await vms.seal(first, "seal_1");
-  await vms.destroy(first);
+  let generation = 0;
   const depths: number[] = [];
-  for (let generation = 1; generation <= 9; generation += 1) {
-    const build = await vms.startBuild("bld_generation", { on: { kind: "image", image }, disk_gib: 1 });
-    const write = `echo ${generation} > /mnt/srv/${generation}; rm -f /mnt/srv/${generation - 1}`;
-    await vms.sh(build, `mount /dev/vdb /mnt && { ${write}; umount /mnt; }`);
-    image = await vms.seal(build, "seal_1");
-    // What is written after it stands on the layer that was put together.
-    await vms.sh(build, `mount /dev/vdb /mnt && { echo more > /mnt/srv/more; umount /mnt; }`);
-    const more = await vms.seal(build, "seal_2");
-    depths.push(image.layers.length, more.layers.length);
-    if (generation % 2 === 0) image = more;
+  /** Each of these seals of one build writes a file, and removes the one before. */
+  const sealed = async (on: VmBuild["on"], count: number): Promise<DiskImage[]> => {
+    const build = await vms.startBuild("bld_generation", { on, disk_gib: 1 });
+    if (on.kind === "empty") await vms.sh(build, BUSYBOX);
+    const images: DiskImage[] = [];
+    for (let at = 0; at < count; at += 1) {
+      generation += 1;
+      const write = `echo ${generation} > /mnt/srv/${generation}; rm -f /mnt/srv/${generation - 1}`;
+      await vms.sh(build, `mount /dev/vdb /mnt && { ${write}; umount /mnt; }`);
+      images.push(await vms.seal(build, `seal_${at}`));
+    }
     await vms.destroy(build);
-  }
-  expect(depths.every((depth) => depth <= 8)).toBe(true);
-  expect(depths.filter((depth) => depth === 2).length).toBeGreaterThan(0);
-  const template = await putTemplate(image);
+    depths.push(...images.map(({ layers }) => layers.length));
+    return images;
+  };
+  const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
+  const [first] = (await sealed({ kind: "empty" }, DEPTH_MAX - 1)).slice(-1) as [DiskImage];
+  // The second seal of this build is the one too many, and what stands on the first of them begins with it.
+  const [full] = (await sealed({ kind: "image", image: first }, 2)) as [DiskImage];
+  // What is written after it stands on the layer that was put together, until there are too many once more.
+  const [last] = (await sealed({ kind: "image", image: full }, DEPTH_MAX + 1)).slice(-1) as [DiskImage];
+  expect(depths).toEqual([
+    ...upTo(DEPTH_MAX - 1),
+    ...[DEPTH_MAX, 2],
+    ...[2, ...upTo(DEPTH_MAX).slice(2), 2, 3],
+  ]);
+  const template = await putTemplate(last);
   expect(await freeze(template)).toMatchObject({ status: 204 });
   const sandbox = await vms.start("sbx_generation", { template });
-  expect(await vms.sh(sandbox, "ls /srv; cat /srv/9")).toBe("9\nmore\n9\n");
+  expect(await vms.sh(sandbox, `ls /srv; cat /srv/${generation}`)).toBe(
+    `${generation}\n${DEPTH_MAX}\n${generation}\n`,
+  );
   await vms.destroy(sandbox);
   await host.call("DELETE", `/templates/${template}`);
 });
