@@ -7,7 +7,7 @@ import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { consoleLogs, namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
-import { until } from "./support/platform.ts";
+import { nothingWaits, until } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 
 const ID = "mch_one";
@@ -18,44 +18,48 @@ let host: LoneHost;
 let starts = 0;
 
 beforeAll(async () => {
-  host = await LoneHost.open(inject("assets"));
+  host = await LoneHost.open(inject("assets"), nothingWaits);
 });
 afterAll(() => host.close());
 
-/** Starts the machine, for the first time or again, and says which incarnation it is. */
-async function start(command: string | null): Promise<string> {
+/** Starts the machine, for the first time or again, and says which incarnation it is. A boot takes long where the CPU is emulated; the first time it is a clone. */
+async function start(command: string | null, id = ID): Promise<string> {
+  const isFirst = id !== ID || starts === 0;
   starts += 1;
   const spec: VmSpec = {
     ...{ execution_id: `exe_${starts}`, template: "base", size: "shared-cpu-1x", hostname: "machine" },
     ...{
       env: { GREETING: "hello" },
       egress_version: 1,
-      machine: { command, disk: starts === 1 ? "new" : "kept" },
+      machine: { command, disk: isFirst ? "new" : "kept" },
     },
     egress: { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false },
   };
-  const { status, body } = await host.call("PUT", `/vms/${ID}`, spec);
+  const { status, body } = await host.call("PUT", `/vms/${id}`, spec);
   expect(body).toMatchObject({ status: "running", execution_id: spec.execution_id });
   expect(status).toBe(200);
   return spec.execution_id;
 }
 
-async function seen(): Promise<Vm> {
-  return (await host.call("GET", `/vms/${ID}`)).body;
+async function seen(id = ID): Promise<Vm> {
+  return (await host.call("GET", `/vms/${id}`)).body;
 }
 
-async function ended(): Promise<Vm> {
-  await until("the machine has ended", async () => (await seen()).status !== "running");
-  return seen();
+async function ended(id = ID): Promise<Vm> {
+  await until("the machine has ended", async () => (await seen(id)).status !== "running");
+  return seen(id);
 }
+
+const destroy = (executionId: string, id: string) =>
+  host.call("DELETE", `/vms/${id}?execution_id=${executionId}`);
 
 const disk = (): string => join(host.folder, "host/vms", ID, "disk.qcow2");
 
-const stop = (executionId: string, graceMs = 10_000) =>
-  host.call("POST", `/vms/${ID}/stop`, { execution_id: executionId, grace_ms: graceMs });
+const stop = (executionId: string, graceMs = 10_000, id = ID) =>
+  host.call("POST", `/vms/${id}/stop`, { execution_id: executionId, grace_ms: graceMs });
 
-async function said(lines: number): Promise<string> {
-  const answer = await host.call<Buffer>("GET", `/vms/${ID}/console?lines=${lines}&follow=false`);
+async function said(lines: number, id = ID): Promise<string> {
+  const answer = await host.call<Buffer>("GET", `/vms/${id}/console?lines=${lines}&follow=false`);
   return answer.body.toString("latin1");
 }
 
@@ -85,17 +89,19 @@ test("a machine that is stopped is asked first, keeps its disk and its console, 
   const late = await host.call("POST", `/vms/${ID}/stop`, { execution_id: first, grace_ms: 0 });
   expect(late).toMatchObject({ status: 409, body: { code: "stale_execution" } });
   expect((await seen()).status).toBe("running");
+  await stop(second);
 });
 
 test("a main process that does not listen is killed after its grace, with all that it has started", async () => {
-  const { execution_id } = await seen();
-  await stop(execution_id);
+  const id = "mch_deaf";
   const deaf = await start(
     "trap '' TERM; echo deaf; setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 1; done",
+    id,
   );
-  await until("it has become deaf", async () => (await said(1)) === "deaf\n");
-  const { body } = await stop(deaf, 300);
+  await until("it has become deaf", async () => (await said(1, id)) === "deaf\n");
+  const { body } = await stop(deaf, 300, id);
   expect(body).toMatchObject({ status: "stopped", reason: null, exit: { exit_code: 137, signal: 9 } });
+  await destroy(deaf, id);
 });
 
 /** Fills its memory, but for less than it reads again and again: the kernel can always free those pages, and would never call it out of memory. */
@@ -115,7 +121,10 @@ while True:
     for at in range(0, len(pages), 4096): pages[at]
 `;
 
-const deaths: readonly (readonly [what: string, command: string, expected: Partial<Vm>])[] = [
+type Death = readonly [what: string, command: string, expected: Partial<Vm>];
+
+/** In its programs. */
+const deaths: readonly Death[] = [
   [
     "exits with 0",
     "echo done",
@@ -140,6 +149,10 @@ const deaths: readonly (readonly [what: string, command: string, expected: Parti
     { cause: "out_of_memory" },
   ],
   ["waits for its memory all the time", `python3 -c '${THRASHES}'; exit $?`, { cause: "out_of_memory" }],
+];
+
+/** In its kernel, whose caches its disk never sees. */
+const hardDeaths: readonly Death[] = [
   ["panics its kernel", "sync; echo c > /proc/sysrq-trigger", { cause: "guest_panicked" }],
   [
     "resets its machine",
@@ -148,10 +161,35 @@ const deaths: readonly (readonly [what: string, command: string, expected: Parti
   ],
 ];
 
-test.each(deaths)(
+const told = async () => (await host.call<HostInfo>("GET", "/info")).body.ended;
+
+test("when the guest's programs end it, the reason says so, and the disk stays", async () => {
+  const before = await told();
+  const dying = deaths.map((death, index) => ({ id: `mch_dying${index}`, death }));
+  const executions = await Promise.all(
+    dying.map(({ id, death: [, command] }) => start(`sleep 1; ${command}`, id)),
+  );
+  await until("they have ended", async () =>
+    (await Promise.all(dying.map(({ id }) => seen(id)))).every(({ status }) => status === "gone"),
+  );
+  expect(await told()).toBe((before ?? 0) + deaths.length);
+  for (const {
+    id,
+    death: [what, , expected],
+  } of dying) {
+    expect(await seen(id), what).toMatchObject({ status: "gone", ...expected });
+    expect(await host.filesWithoutSamples(id), what).toEqual(KEPT);
+  }
+  await nothingRuns();
+  for (const [index, { id }] of dying.entries()) {
+    await destroy(executions[index] ?? "", id);
+    expect(await host.files(id)).toEqual([]);
+  }
+});
+
+test.each(hardDeaths)(
   "when the guest %s, the reason says so, and the disk stays",
   async (_what, command, expected) => {
-    const told = async () => (await host.call<HostInfo>("GET", "/info")).body.ended;
     const before = await told();
     await start(`echo here >> /root/lives; sync; ${command}`);
     await until("the host tells of it", async () => (await told()) !== before);
@@ -173,41 +211,44 @@ test("when QEMU is killed the reason says so, and the disk of that moment boots"
       again,
       "cat /root/synced; grep -vc line /root/growing; wc -l < /root/lives || true",
     ),
-  ).toBe(`synced\n0\n${deaths.length}\n`);
+  ).toBe(`synced\n0\n${hardDeaths.length}\n`);
   await stop(again);
 });
 
 test("a console that is flooded with whatever bytes neither fills the disk nor keeps the agent from answering", async () => {
+  const id = "mch_flood";
   const flood = "until [ -e /root/flood ]; do sleep 0.1; done; cat /dev/urandom /dev/urandom";
-  const running = await start(`printf '\\033[2J\\377\\376\\n'; ${flood}`);
-  await until("its bytes are there", async () => (await said(1)) === "\x1b[2J\xff\xfe\n");
-  await host.execute(ID, running, "touch /root/flood");
-  const file = join(host.folder, "host/vms", ID, "console.log");
+  const running = await start(`printf '\\033[2J\\377\\376\\n'; ${flood}`, id);
+  await until("its bytes are there", async () => (await said(1, id)) === "\x1b[2J\xff\xfe\n");
+  await host.execute(id, running, "touch /root/flood");
+  const file = join(host.folder, "host/vms", id, "console.log");
   await until("it has written a lot", async () => (await stat(file)).size > MIB / 4);
-  expect(await host.execute(ID, running, "echo alive")).toBe("alive\n");
+  expect(await host.execute(id, running, "echo alive")).toBe("alive\n");
   expect((await stat(file)).size).toBeLessThanOrEqual(8 * MIB + 4_096);
-  expect((await stop(running, 1_000)).body.status).toBe("stopped");
+  expect((await stop(running, 1_000, id)).body.status).toBe("stopped");
+  await destroy(running, id);
 });
 
 test("a host that was killed finds its machine, follows it to its end, and a stop that was cut off is finished", async () => {
+  const [followed, stopping] = ["mch_followed", "mch_stopping"];
   const running = await start(
     "i=0; while [ ! -e /root/go ]; do i=$((i+1)); echo $i >> /root/count; sleep 0.05; done; exit 7",
+    followed,
   );
-  await host.end("SIGKILL");
-  await host.start();
-  expect((await seen()).status).toBe("running");
-  // The same process goes on: its count does not begin anew.
-  expect(await host.execute(ID, running, "grep -cx 1 /root/count; touch /root/go")).toBe("1\n");
-  expect(await ended()).toMatchObject({ cause: "main_exited", exit: { exit_code: 7 } });
-
-  const deaf = await start("trap '' TERM; while :; do sleep 0.1; done");
-  const cut = stop(deaf, 60_000).catch(() => undefined);
-  await until("it was told to stop", async () => (await marksStopping()) === true);
+  const deaf = await start("trap '' TERM; while :; do sleep 0.1; done", stopping);
+  const cut = stop(deaf, 60_000, stopping).catch(() => undefined);
+  await until("it was told to stop", async () => (await marksStopping(stopping)) === true);
   await host.end("SIGKILL");
   await cut;
   await host.start();
-  expect((await stop(deaf, 100)).body).toMatchObject({ status: "stopped", reason: null });
+  expect((await seen(followed)).status).toBe("running");
+  // The same process goes on: its count does not begin anew.
+  expect(await host.execute(followed, running, "grep -cx 1 /root/count; touch /root/go")).toBe("1\n");
+  expect(await ended(followed)).toMatchObject({ cause: "main_exited", exit: { exit_code: 7 } });
+  expect((await stop(deaf, 100, stopping)).body).toMatchObject({ status: "stopped", reason: null });
   await nothingRuns();
+  await destroy(running, followed);
+  await destroy(deaf, stopping);
 });
 
 test("machines outlive a host that is taken down, and destroying one leaves nothing", async () => {
@@ -231,7 +272,7 @@ test("machines outlive a host that is taken down, and destroying one leaves noth
   await nothingRuns();
 });
 
-async function marksStopping(): Promise<boolean> {
-  const text = await readFile(join(host.folder, "host/vms", ID, "vm.json"), "utf8");
+async function marksStopping(id: string): Promise<boolean> {
+  const text = await readFile(join(host.folder, "host/vms", id, "vm.json"), "utf8");
   return (JSON.parse(text) as { machine: { stopping: boolean } }).machine.stopping;
 }
