@@ -1,5 +1,6 @@
 // The slots of sandboxes as the kernel has them.
 
+import { namespaces } from "./leftovers.ts";
 import { qemuPidOf, type Platform } from "./platform.ts";
 import { run } from "./run.ts";
 
@@ -26,4 +27,18 @@ export async function slotOf(owner: Owner, id: string): Promise<Slot> {
     addresses: found.filter((address) => !/^(127|169\.254)\./.test(address)),
     gateway: /via ([\d.]+)/.exec(route)?.[1] ?? "",
   };
+}
+
+/** Namespaces, links, addresses and tables of this host, counted. */
+export async function tracesOf(platform: Pick<Platform, "instance">): Promise<Record<string, number>> {
+  const short = platform.instance.replace("skerry-", "sk");
+  const lines = async (...command: readonly [string, ...string[]]) => {
+    const [program, ...args] = command;
+    return (await run(program, ...args)).split("\n").filter((line) => line.includes(short)).length;
+  };
+  const links = await lines("ip", "-o", "link");
+  const addresses = await lines("ip", "-o", "-4", "addr");
+  const inPlace = (await namespaces(platform.instance)).length;
+  const tables = (await run("nft", "list", "tables")).split(platform.instance.replace("-", "_")).length - 1;
+  return { links, addresses, namespaces: inPlace, tables };
 }
