@@ -12,7 +12,7 @@ import { e2bOptions } from "./support/e2b-options.ts";
 import { until } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";
 import { fullTest } from "./support/full-test.ts";
-import { isFullRun } from "./support/sampling.ts";
+import { drawn, isFullRun, noteSampled } from "./support/sampling.ts";
 
 const platform = await sharedPlatform();
 
@@ -23,10 +23,13 @@ const clients = [
   ["2.51.0", newest as unknown as typeof oldest],
 ] as const;
 
+const tried = isFullRun ? clients : clients.filter((_, at) => at === drawn("E2B's clients", clients.length));
+noteSampled({ title: "E2B's clients", taken: tried.length, all: clients.length });
+
 /** More than a native upload may have. */
 const LARGE_BYTES = isFullRun ? 150_000_000 : 101_000_000;
 
-describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, TimeoutError }) => {
+describe.each(tried)("the client %s", (_version, { Sandbox, CommandExitError, TimeoutError }) => {
   let sandbox: oldest.Sandbox;
   beforeAll(async () => {
     const envs = { GREETING: "hello" };

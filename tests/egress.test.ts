@@ -8,8 +8,9 @@ import type { HostClient } from "../packages/control/src/host-client/host-client
 import { addressOfSocket, HostDirectory } from "../packages/control/src/host-client/host-directory.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { grantPrivateCidrs } from "./support/organizations.ts";
-import { startPlatform, until, type Platform } from "./support/platform.ts";
+import { nothingWaits, startPlatform, until, type Platform } from "./support/platform.ts";
 import { equip, expectAnswers, probe, type Destination, type Wanted } from "./support/probing.ts";
+import { drawn, isFullRun, noteSampled } from "./support/sampling.ts";
 import { dnsServer, privateNetworks, publicNetworks, tcpPorts, udpPort, World } from "./support/world.ts";
 
 const undo = new AsyncDisposableStack();
@@ -18,14 +19,15 @@ let platform: Platform;
 let sandbox: Sandbox;
 
 beforeAll(async () => {
-  world = undo.use(await World.open());
   platform = undo.adopt(
     await startPlatform({
       assets: inject("assets"),
-      env: { SKERRY_DNS_SERVERS: `${dnsServer}:53` },
+      env: { ...nothingWaits, SKERRY_DNS_SERVERS: `${dnsServer}:53` },
     }),
     (started) => started.stop(),
   );
+  // Last, and so closed first: other files wait for it.
+  world = undo.use(await World.open());
   sandbox = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
   await equip(sandbox, "probe.py");
 });
@@ -72,7 +74,10 @@ test("random policies decide random destinations as the model does", async () =>
     numRuns: 15,
     seed: 20_261_120,
   });
-  for (const [policy, wanted] of outcomes) {
+  const first = drawn("random policies", 3);
+  const tried = outcomes.filter((_, at) => isFullRun || at % 3 === first);
+  noteSampled({ title: "random policies", taken: tried.length, all: outcomes.length });
+  for (const [policy, wanted] of tried) {
     await sandbox.setEgress(policy);
     const modelled = wanted.map((destination): Wanted => [destination, allowed(policy, destination)]);
     const seen = await probe(sandbox, modelled);

@@ -7,8 +7,16 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { createSandbox, destroySandbox, outputOf } from "./support/api.ts";
-import { serverPid, skerry, startPlatform, untilReplaced, type Platform } from "./support/platform.ts";
+import {
+  nothingWaits,
+  serverPid,
+  skerry,
+  startPlatform,
+  untilReplaced,
+  type Platform,
+} from "./support/platform.ts";
 import { run } from "./support/run.ts";
+import { isFullRun, noteSampled } from "./support/sampling.ts";
 import { Terminal } from "./support/terminal.ts";
 
 let platform: Platform;
@@ -16,7 +24,7 @@ let id: string;
 
 // Its control plane is killed, so it is its own.
 beforeAll(async () => {
-  platform = await startPlatform({ assets: inject("assets") });
+  platform = await startPlatform({ assets: inject("assets"), env: nothingWaits });
   ({ id } = await createSandbox(platform, { template: "base", timeout: "30m" }));
 });
 afterAll(async () => {
@@ -81,9 +89,13 @@ curses.wrapper(main)`;
   expect(await terminal.ended).toEqual({ code: 0, restored: true });
 });
 
-test("10 MB that are pasted in arrive whole", async () => {
+/** 10 MB in a full run. */
+const PASTED_LINES = isFullRun ? 100_000 : 20_000;
+noteSampled({ title: "MB that are pasted in", taken: PASTED_LINES / 10_000, all: 10 });
+
+test("megabytes that are pasted in arrive whole", async () => {
   const terminal = await atPrompt();
-  const pasted = Array.from({ length: 100_000 }, (_, i) => `${String(i).padStart(99, ".")}\n`).join("");
+  const pasted = Array.from({ length: PASTED_LINES }, (_, i) => `${String(i).padStart(99, ".")}\n`).join("");
   terminal.type("stty -echo; echo wai''ting; cat > /tmp/pasted; stty echo; echo do''ne\r");
   await terminal.shows("waiting\r\n");
   terminal.type(`${pasted}\x04`);
