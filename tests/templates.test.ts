@@ -7,7 +7,14 @@ import { buffer } from "node:stream/consumers";
 import { parseTiming, SERVER_TIMING, type Timing } from "@skerry/contract/server-timing";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { LoneHost } from "./support/lone-host.ts";
-import { serverPid, startPlatform, until, waitingClones, type Platform } from "./support/platform.ts";
+import {
+  nothingWaits,
+  serverPid,
+  startPlatform,
+  until,
+  waitingClones,
+  type Platform,
+} from "./support/platform.ts";
 
 let templates: string;
 let platform: Platform;
@@ -64,17 +71,9 @@ test("what waits of a template that has changed is handed to nobody", async () =
   expect((await waitingClonesOf("tiny")).filter((name) => waited.includes(name))).toEqual([]);
 });
 
-test("the sizes of a template are frozen at their first use", async () => {
-  await using sandbox = await platform.client.sandboxes.create({ template: "base", size: "shared-cpu-2x" });
-  const run = await sandbox.execute("nproc; sed -n 's/MemTotal: *//p' /proc/meminfo");
-  const [cpus, memory = ""] = run.stdout.split("\n");
-  expect(cpus).toBe("2");
-  expect(Number.parseInt(memory, 10)).toBeGreaterThan(450_000);
-});
-
 test("a frozen template that no clone wakes from is made anew, and stays for the disks that stand on it", async () => {
   const assets = inject("assets");
-  const host = await LoneHost.open(assets, { SKERRY_TEMPLATES: templates, SKERRY_WARM_MAX: "0" });
+  const host = await LoneHost.open(assets, { SKERRY_TEMPLATES: templates, ...nothingWaits });
   try {
     const first = await created(host, "sbx_first");
     expect(first.status).toBe(200);
