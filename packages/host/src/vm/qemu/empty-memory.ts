@@ -1,6 +1,7 @@
 // What the memory of a guest that starts from no template is a private copy of: a file as large as the memory that holds no data. With it
 // every guest's memory is mapped in one way, and what a guest has written can be told (native/private-memory.c).
 
+import { randomUUID } from "node:crypto";
 import { mkdir, open, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -11,7 +12,8 @@ export async function emptyMemory(folder: string, memoryMib: number): Promise<st
   const file = join(folder, `${memoryMib}M`);
   if (await stat(file).then(Boolean, () => false)) return file;
   await mkdir(folder, { recursive: true, mode: 0o755 });
-  const part = `${file}.${process.pid}.part`;
+  // Several VMs may begin at once; each call has a file of its own until it has its name.
+  const part = `${file}.${randomUUID()}.part`;
   const made = await open(part, "w", 0o444);
   try {
     await made.truncate(memoryMib * MIB);
