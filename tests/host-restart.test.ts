@@ -29,7 +29,8 @@ async function start(id: string, machine?: VmSpec["machine"], execution = "exe_1
     egress_version: 1,
     ...(machine === undefined ? {} : { machine }),
   };
-  expect(await host.call("PUT", `/vms/${id}`, spec)).toMatchObject({ status: 200 });
+  const answer = await host.call("PUT", `/vms/${id}`, spec);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
 }
 
 async function destroy(...ids: readonly string[]): Promise<void> {
