@@ -196,8 +196,10 @@ test("names are looked up only where that is allowed, and only at our server", a
   const lookup = `python3 -c 'import socket; print(socket.gethostbyname("name.test"))'`;
   expect((await sandbox.execute(lookup)).stdout).toBe("192.0.2.77\n");
   await sandbox.setEgress({ mode: "deny_all" });
-  expect((await sandbox.execute(lookup)).exit_code).not.toBe(0);
   world.arrivals.length = 0;
+  const hasty = `RES_OPTIONS="timeout:1 attempts:1" ${lookup}`;
+  expect((await sandbox.execute(hasty)).exit_code).not.toBe(0);
+  expect(world.arrivals).toEqual([]);
   await sandbox.setEgress({ mode: "deny_all", dns: true });
   expect((await sandbox.execute(lookup)).stdout).toBe("192.0.2.77\n");
   await expectAll(false, [["udp", "198.51.100.53", 53]]);
@@ -275,7 +277,8 @@ test("what is denied stays denied while the host is dead, and after it has come 
     ),
   );
   const before = await tries();
-  await until("it is tried again", async () => (await tries()) > before + 3);
+  // The first of these may have begun before.
+  await until("it is tried again", async () => (await tries()) > before + 1);
   expect(world.at("203.0.113.10")).toEqual([]);
   expect((await sandbox.egress()).mode).toBe("deny_all");
   await sandbox.execute("pkill -f probe.py; pkill -f 'while true'");
