@@ -106,8 +106,8 @@ export class LoneHost {
     });
   }
 
-  /** What a command in a VM says; its failure is an error. */
-  async execute(id: string, executionId: string, command: string, timeoutMs = 60_000): Promise<string> {
+  /** What a command in a VM says; its failure is an error. The deadline is against hanging. */
+  async execute(id: string, executionId: string, command: string, timeoutMs = 300_000): Promise<string> {
     const { status, body } = await this.call<Buffer>("POST", `/vms/${id}/execute`, {
       ...{
         execution_id: executionId,
