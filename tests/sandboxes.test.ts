@@ -137,6 +137,8 @@ const IDENTITY = "od -An -tx1 -N8 /dev/urandom; cat /etc/machine-id; hostname";
 test("forks go on from the same memory and disk, each as itself", async () => {
   await using source = await platform.client.sandboxes.create({ template: "base", timeout: "30m" });
   await said(source, "mount -t tmpfs none /mnt && echo in memory > /mnt/kept && echo on disk > /root/kept");
+  await said(source, "sed -i '1i 10.9.8.7 dbhost # own' /etc/hosts && echo 10.9.8.6 last >> /etc/hosts");
+  const hosts = await said(source, "cat /etc/hosts");
   const forks = await source.fork(3);
   await using undo = new AsyncDisposableStack();
   for (const one of forks) undo.use(one);
@@ -146,6 +148,9 @@ test("forks go on from the same memory and disk, each as itself", async () => {
   const identities = await Promise.all([source, ...forks].map((one) => said(one, IDENTITY)));
   for (const line of [0, 1, 2])
     expect(new Set(identities.map((identity) => identity.split("\n")[line])).size).toBe(4);
+  const named = (one: Client) => hosts.replace(source.id.replace("_", "-"), one.id.replace("_", "-"));
+  for (const one of [source, ...forks])
+    expect(await said(one, "getent hosts $(hostname) >/dev/null; cat /etc/hosts")).toBe(named(one));
   await said(source, "echo other > /root/kept");
   const [first] = forks;
   if (first === undefined) throw new Error("no fork");
