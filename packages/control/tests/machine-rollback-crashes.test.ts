@@ -153,3 +153,17 @@ test("a machine whose host comes back without its disk, which a rollback had giv
   await settle();
   await expectAtSnapshot();
 });
+
+test("a machine that a replica of the version before has started is in no rollback any more", async () => {
+  await open("no");
+  between(async () => {
+    throw new SkerryError("host_unavailable", "no answer");
+  });
+  await rollBack();
+  await sql`update machines set status = 'starting', rollback_to = ${snapshot} where id = ${id}`.execute(
+    world.db,
+  );
+  // Its statement does not name the column.
+  await sql`update machines set status = 'running', version = version + 1 where id = ${id}`.execute(world.db);
+  expect((await row()).rollback_to).toBeNull();
+});

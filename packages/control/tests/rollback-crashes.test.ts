@@ -228,3 +228,23 @@ test("a host of the version before, which replaces no VM, is told to destroy it 
   expect((await rollBack()).body.status).toBe("running");
   await expectAtSnapshot();
 });
+
+test("a sandbox that a replica of the version before finds running goes on there when its host is lost and comes back", async () => {
+  host.failures.set("start", new SkerryError("host_unavailable", "no answer"));
+  await rollBack();
+  host.failures.clear();
+  expect(await row()).toMatchObject({ status: "resuming", rollback: { snapshot_id: snapshot } });
+  // As VM cleanup of that version writes it, whose statement does not name the column.
+  await set(
+    `status = 'running', version = version + 1, claimed_until = null, attempts = 0, execution_id = '${life()}'`,
+  );
+  const before = life();
+  await host.stop();
+  await two.silence();
+  await two.judge();
+  expect((await row()).status).toBe("unreachable");
+  await host.start();
+  await two.ask();
+  await settle();
+  expect([(await row()).status, life()]).toEqual(["running", before]);
+});
