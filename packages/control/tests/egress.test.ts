@@ -6,7 +6,7 @@ import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import type { Report } from "../src/background/background-service.ts";
 import { egress as egressMigration } from "../src/db/migrations/0002-egress.ts";
-import { denial } from "./support/fake-host.ts";
+import { denial } from "./support/fake-egress.ts";
 import { eventually, World, type Answer } from "./support/world.ts";
 
 let world: World;

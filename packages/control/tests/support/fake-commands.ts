@@ -1,12 +1,15 @@
-// What commands print in the fake host.
+// Commands in the VMs of a fake host, and their output.
 
 import type { ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
 import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
+import type { FakeHost } from "./fake-host.ts";
+import { readCommand, type HostCall } from "./fake-http.ts";
 
 const STREAM = 1;
 
@@ -42,7 +45,24 @@ export function gateOf(name: string): Gate {
 /** What the contexts of builds hold, by their paths. */
 export const contextDigests = new Map<string, string>();
 
-export function playDigests(env: ExecuteCommand["env"], response: ServerResponse): void {
+/** Undefined: the call runs no command. */
+export function serveCommands(host: FakeHost, call: HostCall): Promise<void> | undefined {
+  return call.what === "POST execute" ? execute(host, call) : undefined;
+}
+
+async function execute(host: FakeHost, { id, request, response }: HostCall): Promise<void> {
+  host.require(id);
+  const command = await readCommand(request, host.passesInput);
+  host.commands.push(command);
+  await host.beforeExecute();
+  host.fail("execute");
+  // It ends without having read anything.
+  if (command.command !== "deaf") host.inputs.push(await buffer(request));
+  if (command.env["DIGEST_PATHS"] !== undefined) return playDigests(command.env, response);
+  await playCommand(command.command, response);
+}
+
+function playDigests(env: ExecuteCommand["env"], response: ServerResponse): void {
   const paths = Array.from(
     { length: Number(env["DIGEST_PATHS"]) },
     (_, index) => env[`DIGEST_PATH_${index}`],
@@ -53,7 +73,7 @@ export function playDigests(env: ExecuteCommand["env"], response: ServerResponse
 }
 
 /** Understands a handful of commands by name; everything else is echoed on stdout. */
-export async function playCommand(command: string, response: ServerResponse): Promise<void> {
+async function playCommand(command: string, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
   const send = async (bytes: Buffer) => {
     if (!response.write(bytes)) await drained(response);

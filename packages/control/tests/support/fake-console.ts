@@ -1,6 +1,7 @@
 // The console logs of a fake host.
 
 import type { ServerResponse } from "node:http";
+import type { HostCall } from "./fake-http.ts";
 
 export class FakeConsole {
   readonly #logs = new Map<string, Buffer>();
@@ -17,7 +18,12 @@ export class FakeConsole {
     return this.#followersOf(id).size;
   }
 
-  send(id: string, query: URLSearchParams, response: ServerResponse): void {
+  /** Undefined: the call is not about a console. */
+  serve(call: HostCall): Promise<void> | undefined {
+    return call.what === "GET console" ? this.#send(call) : undefined;
+  }
+
+  async #send({ id, url: { searchParams: query }, response }: HostCall): Promise<void> {
     const lines = (this.#logs.get(id) ?? Buffer.alloc(0)).toString("latin1").split(/(?<=\n)/);
     const wanted = Number(query.get("lines"));
     response.writeHead(200, { "content-type": "application/octet-stream" }).flushHeaders();

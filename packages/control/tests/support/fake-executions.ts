@@ -7,7 +7,8 @@ import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import type { ExecutionState, StartExecution } from "@skerry/contract/host-api/executions";
 import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
 import { cleanExit, drained, gateOf } from "./fake-commands.ts";
-import { readBody, sendJson } from "./fake-http.ts";
+import type { FakeHost } from "./fake-host.ts";
+import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 const STREAM = 1;
 const kinds = { stdout: 1, stderr: 2, dropped: 3 } as const;
@@ -149,12 +150,13 @@ export class FakeExecutions {
   /** What a step of a build does that has an image. Undefined: what every other command does. */
   imageStep: ((execution: FakeExecution) => void) | undefined;
 
-  /** `started` is told of each command. */
-  async serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { url, started }: { readonly url: URL; readonly started: (command: StartExecution) => Promise<void> },
-  ): Promise<void> {
+  /** Undefined: the call is not about executions. */
+  serve(host: FakeHost, call: HostCall): Promise<void> | undefined {
+    return call.what.endsWith(" executions") ? this.#answer(host, call) : undefined;
+  }
+
+  async #answer(host: FakeHost, { id: vm, url, request, response }: HostCall): Promise<void> {
+    host.require(vm, url.searchParams.get("execution_id") ?? undefined);
     const [, , , , id, part] = url.pathname.split("/");
     if (id === undefined) {
       const items = this.states ?? [...this.all.values()].map(({ state }) => state);
@@ -162,7 +164,18 @@ export class FakeExecutions {
     }
     if (request.method === "PUT") {
       const command = await readBody<StartExecution>(request);
-      await started(command);
+      const { execution_id, workdir, env, timeout_ms } = command;
+      host.require(vm, execution_id);
+      host.commands.push({
+        execution_id,
+        command: command.command,
+        workdir,
+        env,
+        timeout_ms,
+        output_limit: 0,
+      });
+      await host.beforeExecute();
+      host.fail("execute");
       return this.#start(id, command, response);
     }
     const execution = this.all.get(id);

@@ -8,7 +8,8 @@ import type { ChangeEntry } from "@skerry/contract/host-api/files";
 import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import type { FileInfo } from "@skerry/contract/vms/files";
 import { sendAll } from "./fake-commands.ts";
-import { readBody, sendJson } from "./fake-http.ts";
+import type { FakeHost } from "./fake-host.ts";
+import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 import { FakeWatches } from "./fake-watches.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
@@ -23,7 +24,7 @@ export interface StoredFile {
 
 const KEPT_BYTES = 1024 * 1024;
 
-export interface FileCall {
+interface FileCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly url: URL;
@@ -36,8 +37,16 @@ const entry = { size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" } as
 /** Watches of all fake hosts. */
 export const watches = new FakeWatches();
 
+/** A call into a VM that no other room takes. A change of an entry names the incarnation in its body. */
+export async function serveFiles(host: FakeHost, call: HostCall): Promise<void> {
+  const { id, what, url } = call;
+  host.require(id, what === "PATCH entry" ? undefined : url.searchParams.get("execution_id"));
+  host.fail(what === "PUT file" ? "write" : "files");
+  await serveFile(host.files, what, { ...call, fileName: host.fileName });
+}
+
 /** `method` and the last part of the path. A directory is a file of no bytes whose path ends with a slash. */
-export async function serveFiles(
+async function serveFile(
   files: Map<string, StoredFile>,
   method: string,
   { request, response, url, fileName }: FileCall,

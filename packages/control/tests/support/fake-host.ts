@@ -1,20 +1,21 @@
 // A host that speaks the host API on a unix socket and keeps its VMs in memory. Real microVMs are in the end-to-end tests; what is
-// tried here is what control makes of a host, of a slow one, a lying one and a dead one.
+// tried here is what control makes of a host, of a slow one, a lying one and a dead one. Each room of the host API has a file `fake-ROOM.ts` that
+// answers its calls; this one has the state that tests set and read, and asks the rooms in turn.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import { buffer } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EgressDenial, HostEgressReport } from "@skerry/contract/vms/egress";
+import type { EgressDenial } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/joining/host-certificate";
-import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
+import type { ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
-import { playCommand, playDigests } from "./fake-commands.ts";
+import { serveCommands } from "./fake-commands.ts";
+import { denial, serveEgress } from "./fake-egress.ts";
 import { serveFiles, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
@@ -23,28 +24,13 @@ import { FakeTemplates } from "./fake-templates.ts";
 import { FakeSnapshots } from "./fake-snapshots.ts";
 import { FakeMetrics } from "./fake-metrics.ts";
 import { FakePauses } from "./fake-pauses.ts";
-import { infoOf } from "./fake-info.ts";
-import { takePlace } from "./fake-lives.ts";
+import { serveHost } from "./fake-info.ts";
+import { serveLife } from "./fake-lives.ts";
 import { FakeConsole } from "./fake-console.ts";
 import { FakePorts } from "./fake-ports.ts";
-import { readBody, readCommand, sendJson } from "./fake-http.ts";
-
-/** Calls whose body names the incarnation. */
-const NAMED_IN_BODY: ReadonlySet<string> = new Set(["POST execute", "PUT egress", "PATCH entry"]);
+import { readCall, sendJson, type HostCall } from "./fake-http.ts";
 
 type FailingCall = "files" | "start" | "stop" | "destroy" | "list" | "execute" | "write" | "egress";
-
-export const denial: EgressDenial = {
-  address: "203.0.113.9",
-  port: 25,
-  protocol: "tcp",
-  rule: "deny_all",
-  count: 3,
-  last_at: "2026-01-01T00:00:00.000Z",
-};
-
-type CallInVm = Record<"id", string> & Record<"request", IncomingMessage> & Answering;
-type Answering = Record<"response", ServerResponse> & Record<"url", URL>;
 
 export class FakeHost {
   readonly folder = mkdtempSync(join(tmpdir(), "skerry-fake-host-"));
@@ -120,16 +106,7 @@ export class FakeHost {
       response.once("close", () => {
         if (!response.writableFinished) this.aborted += 1;
       });
-      const answered =
-        this.savedMoves.serve(request, response) ??
-        this.moves.serve(request, response) ??
-        this.#ofExecutions(request, response) ??
-        this.snapshots.serve(request, response) ??
-        this.templates.serve(request, response) ??
-        this.pauses.serve(request, response) ??
-        this.metrics.serve(request, response) ??
-        this.#answer(request, response);
-      answered.catch((error: unknown) => {
+      this.#answer(request, response).catch((error: unknown) => {
         if (response.headersSent || !response.writable) return void response.destroy();
         const known = error instanceof SkerryError ? error : new SkerryError("internal", String(error));
         sendJson(response, known.status, known.toBody());
@@ -137,7 +114,7 @@ export class FakeHost {
     });
     server.on("upgrade", (request: IncomingMessage, socket: Duplex) => {
       this.calls.push(`${request.method} ${request.url?.split("?")[0]}`);
-      this.ports.accept(request, socket, (id, executionId) => this.#require(id, executionId));
+      this.ports.accept(request, socket, (id, executionId) => this.require(id, executionId));
     });
     fakes.set(`unix:${this.socketPath}`, this.moves);
     this.savedMoves.listensAt(`unix:${this.socketPath}`);
@@ -167,162 +144,14 @@ export class FakeHost {
     if (vm !== undefined) this.vms.set(id, { ...vm, ...how, status: "gone", reason });
   }
 
-  async #ofHost(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (path === "/info") return sendJson(response, 200, infoOf(this, this.savedMoves.runsHere));
-    if (path === "/cache/sweep") return sendJson(response, 200, { removed: 3 });
-    if (this.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
-    if (request.method === "POST") return sendJson(response, 200, this.identity.request());
-    this.identity.install(await readBody<HostCertificate>(request));
-    response.writeHead(204).end();
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? "", "http://host");
-    this.urls.push(url.href);
-    if (!url.pathname.startsWith("/vms")) return this.#ofHost(url.pathname, request, response);
-    const [, , id = "", part] = url.pathname.split("/");
-    const method = `${request.method} ${part ?? (id === "" ? "/vms" : "vm")}`;
-    const executionId = url.searchParams.get("execution_id");
-    switch (method) {
-      case "GET /vms":
-        this.#fail("list");
-        await this.beforeList();
-        return sendJson(response, 200, { items: [...this.vms.values()].map(publicPart) });
-      case "PUT vm":
-        response.setHeader("server-timing", this.startTiming);
-        return sendJson(response, 200, await this.#startVm(id, await readBody<VmSpec>(request)));
-      case "DELETE vm":
-        await this.#destroyVm(id, String(executionId));
-        return void response.writeHead(204).end();
-      case "POST stop":
-        return this.#stopVm(id, await readBody<StopVm>(request), response);
-      case "GET console":
-        return this.console.send(id, url.searchParams, response);
-      default:
-        this.#require(id, NAMED_IN_BODY.has(method) ? undefined : executionId);
-        return this.#inVm(method, { id, request, response, url });
-    }
-  }
-
-  /** Undefined where the call is not about executions. */
-  #ofExecutions(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
-    const url = new URL(request.url ?? "", "http://host");
-    const [, , id = "", part] = url.pathname.split("/");
-    return part === "executions" ? this.#answerExecutions(id, url, { request, response }) : undefined;
-  }
-
-  async #answerExecutions(
-    id: string,
-    url: URL,
-    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  ): Promise<void> {
-    this.#require(id, url.searchParams.get("execution_id") ?? undefined);
-    await this.executions.serve(request, response, {
-      url,
-      started: async ({ execution_id, command, workdir, env, timeout_ms }) => {
-        this.#require(id, execution_id);
-        this.commands.push({ execution_id, command, workdir, env, timeout_ms, output_limit: 0 });
-        await this.beforeExecute();
-        this.#fail("execute");
-      },
-    });
-  }
-
-  async #inVm(method: string, { id, request, response, url }: CallInVm): Promise<void> {
-    switch (method) {
-      case "POST execute":
-        return this.#execute(await readCommand(request, this.passesInput), { request, response });
-      case "PUT egress":
-        return sendJson(response, 200, await this.#setEgress(id, await readBody<EgressChange>(request)));
-      case "GET egress":
-        this.#fail("egress");
-        return sendJson(response, 200, this.#report(id));
-      case "GET ports":
-        return sendJson(response, 200, { items: this.ports.listening, truncated: false });
-      default:
-        this.#fail(method === "PUT file" ? "write" : "files");
-        return serveFiles(this.files, method, { request, response, url, fileName: this.fileName });
-    }
-  }
-
-  async #setEgress(id: string, change: EgressChange): Promise<HostEgressReport> {
-    this.#require(id, change.execution_id);
-    await this.beforeEgress(id);
-    this.#fail("egress");
-    const vm = this.vms.get(id);
-    if (vm !== undefined && change.version > vm.spec.egress_version) {
-      const { egress, version } = change;
-      this.vms.set(id, { ...vm, spec: { ...vm.spec, egress, egress_version: version } });
-    }
-    return this.#report(id);
-  }
-
-  #report(id: string): HostEgressReport {
-    const vm = this.vms.get(id);
-    if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
-    const { private_cidrs: _, ...policy } = vm.spec.egress;
-    return {
-      ...policy,
-      counters: { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 },
-      denied: [...this.denied],
-    };
-  }
-
-  async #startVm(id: string, spec: VmSpec): Promise<Vm> {
-    await this.beforeStart(id);
-    this.#fail("start");
-    await this.pauses.resume(id, spec);
-    this.snapshots.starts(spec);
-    this.templates.starts(spec);
-    await takePlace(this, id, spec);
-    if (spec.machine?.disk === "kept" && !this.disks.has(id)) throw new SkerryError("disk_gone", "no disk");
-    if (spec.machine?.disk === "new") this.disks.set(id, spec.execution_id);
-    const vm = {
-      id,
-      execution_id: spec.execution_id,
-      template: spec.template,
-      size: spec.size,
-      status: "running" as const,
-      reason: null,
-      started_at: new Date().toISOString(),
-    };
-    this.vms.set(id, { ...vm, spec });
-    await this.pauses.resumed(id, spec);
-    await this.snapshots.started(spec);
-    return vm;
-  }
-
-  async #destroyVm(id: string, executionId: string): Promise<void> {
-    await this.beforeDestroy(id);
-    this.#fail("destroy");
-    if (this.stuck.has(id)) throw new SkerryError("internal", "device busy");
-    if (this.vms.get(id)?.execution_id !== executionId) return;
-    this.vms.delete(id);
-    this.moves.forget(id);
-    this.disks.delete(id);
-    this.console.end(id);
-  }
-
-  async #stopVm(id: string, order: StopVm, response: ServerResponse): Promise<void> {
-    this.stops.push(order);
-    await this.beforeStop(id);
-    this.#fail("stop");
-    const vm = this.vms.get(id);
-    if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
-    if (vm.execution_id !== order.execution_id) {
-      throw new SkerryError("stale_execution", "another incarnation");
-    }
-    const exit = { exit_code: 143, signal: 15, oom_killed: false };
-    if (vm.status === "running") this.vms.set(id, { ...vm, status: "stopped", exit });
-    sendJson(response, 200, publicPart(this.vms.get(id) ?? vm));
-  }
-
-  #fail(call: FailingCall): void {
+  /** Throws the error that such calls are to answer with. */
+  fail(call: FailingCall): void {
     const failure = this.failures.get(call);
     if (failure !== undefined) throw failure;
   }
 
-  #require(id: string, executionId: string | null | undefined): void {
+  /** Throws where the VM does not run here, in this incarnation where one is given. */
+  require(id: string, executionId?: string | null): void {
     const vm = this.vms.get(id);
     if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
     if (vm.status !== "running") throw new SkerryError("vm_not_running", "the VM has ended");
@@ -331,20 +160,28 @@ export class FakeHost {
     }
   }
 
-  async #execute(
-    command: ExecuteCommand,
-    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  ): Promise<void> {
-    this.commands.push(command);
-    await this.beforeExecute();
-    this.#fail("execute");
-    // It ends without having read anything.
-    if (command.command !== "deaf") this.inputs.push(await buffer(request));
-    if (command.env["DIGEST_PATHS"] !== undefined) return playDigests(command.env, response);
-    await playCommand(command.command, response);
+  /** Rooms that move VMs or hold states of them come first: some of their calls have paths like those of others. */
+  #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const ofStates =
+      this.savedMoves.serve(request, response) ??
+      this.moves.serve(request, response) ??
+      this.executions.serve(this, readCall(request, response)) ??
+      this.snapshots.serve(request, response) ??
+      this.templates.serve(request, response) ??
+      this.pauses.serve(request, response) ??
+      this.metrics.serve(request, response);
+    return ofStates ?? this.#answerOthers(readCall(request, response));
   }
-}
 
-function publicPart({ spec: _spec, ...vm }: Vm & { readonly spec: VmSpec }): Vm {
-  return vm;
+  async #answerOthers(call: HostCall): Promise<void> {
+    this.urls.push(call.url.href);
+    const answered =
+      serveHost(this, call) ??
+      serveLife(this, call) ??
+      this.console.serve(call) ??
+      serveCommands(this, call) ??
+      serveEgress(this, call) ??
+      this.ports.serve(this, call);
+    await (answered ?? serveFiles(this, call));
+  }
 }

@@ -6,6 +6,21 @@ import { SkerryError } from "@skerry/contract/errors";
 import { COMMAND_WITH_INPUT, type ExecuteCommand } from "@skerry/contract/host-api/vm";
 import { readFirstLine } from "../../../host/src/http/first-line.ts";
 
+/** A call about the VM `id`, which is empty where it is about none; `what` is its method and the last part of its path, `vm` for a VM as a whole. */
+export interface HostCall {
+  readonly id: string;
+  readonly what: string;
+  readonly url: URL;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+export function readCall(request: IncomingMessage, response: ServerResponse): HostCall {
+  const url = new URL(request.url ?? "", "http://host");
+  const [, , id = "", part] = url.pathname.split("/");
+  return { id, what: `${request.method} ${part ?? (id === "" ? "/vms" : "vm")}`, url, request, response };
+}
+
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }

@@ -6,6 +6,8 @@ import type { Duplex } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
 import { encodeJson, frameTypes } from "@skerry/contract/frames";
 import { PORT_PROTOCOL, type ListeningPort } from "@skerry/contract/host-api/ports";
+import type { FakeHost } from "./fake-host.ts";
+import { sendJson, type HostCall } from "./fake-http.ts";
 import { PortConnection } from "../../src/host-client/port-connection.ts";
 
 type OnConnection = (connection: PortConnection) => void;
@@ -22,6 +24,14 @@ export class FakePorts {
   readonly #open = new Set<Duplex>();
   /** Connections so far. */
   connections = 0;
+
+  /** Undefined: the call is not about ports. Connections to them are upgrades, which `accept` takes. */
+  serve(host: FakeHost, { id, what, url, response }: HostCall): Promise<void> | undefined {
+    if (what !== "GET ports") return undefined;
+    host.require(id, url.searchParams.get("execution_id"));
+    sendJson(response, 200, { items: this.listening, truncated: false });
+    return Promise.resolve();
+  }
 
   listen(port: number, onConnection: OnConnection): void {
     this.#ports.set(port, onConnection);
