@@ -54,6 +54,9 @@ type Area = keyof typeof about;
 
 const everyArea = Object.keys(about) as readonly Area[];
 
+/** Makes each call with each client. It imports the SDK alone. */
+const clientCalls = "packages/control/tests/client-calls.test.ts";
+
 interface Rule {
   /** Beginnings of paths. */
   readonly paths: readonly string[];
@@ -128,7 +131,11 @@ const rules: readonly Rule[] = [
     areas: ["local", "sandboxes"],
   },
   { paths: ["packages/cli/src/local/"], areas: ["local"], tests: ["packages/cli/tests/"] },
-  { paths: ["packages/cli/src/"], areas: ["clients", "commands"], tests: ["packages/cli/tests/"] },
+  {
+    paths: ["packages/cli/src/"],
+    areas: ["clients", "commands"],
+    tests: ["packages/cli/tests/", clientCalls],
+  },
   {
     paths: ["packages/sdk/src/"],
     areas: ["clients", "files"],
@@ -137,7 +144,7 @@ const rules: readonly Rule[] = [
   {
     paths: ["packages/python/"],
     areas: ["clients"],
-    tests: ["packages/python/tests/", "setup/python-wheel.test.ts"],
+    tests: ["packages/python/tests/", "setup/python-wheel.test.ts", clientCalls],
   },
   { paths: ["packages/dashboard/"], areas: [], tests: ["packages/dashboard/tests/"] },
   { paths: ["setup/", "docs/", "README.md"], areas: [], tests: ["setup/"] },

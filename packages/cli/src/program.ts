@@ -49,6 +49,20 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   const cli = new Cli({ isJson, hasSeparator: args.includes("--") });
   const faults: string[] = [];
   const program = makeProgram(isJson ? faults : undefined);
+  local.registerHost(registerClientCommands(program, cli), cli);
+  try {
+    await local.register(program, cli, args);
+    addOtherWords(program);
+    completeTree(program);
+    await program.parseAsync(withHelpFlag(program, args), { from: "user" });
+    return cli.exitCode;
+  } catch (error) {
+    return await ended(cli, error, isJson ? faults.join("") : undefined);
+  }
+}
+
+/** Registers all commands that call the API. Returns `skerry host`, for those that work on the machine itself. */
+export function registerClientCommands(program: Command, cli: Cli): Command {
   registerAuthCommands(program, cli);
   registerOpenCommand(program, cli);
   registerOrganizationCommands(program, cli);
@@ -67,19 +81,11 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerUsageCommand(program, cli);
   registerEventsCommand(program, cli);
   registerE2bCommands(program, cli);
-  local.registerHost(registerHostCommands(program, cli), cli);
+  const host = registerHostCommands(program, cli);
   registerMoveCommands(program, cli);
   registerBackgroundServiceCommands(program, cli);
   registerCompletionCommands(program, cli);
-  try {
-    await local.register(program, cli, args);
-    addOtherWords(program);
-    completeTree(program);
-    await program.parseAsync(withHelpFlag(program, args), { from: "user" });
-    return cli.exitCode;
-  } catch (error) {
-    return await ended(cli, error, isJson ? faults.join("") : undefined);
-  }
+  return host;
 }
 
 /** `fault`: what commander says of the arguments, where it is to become JSON. */

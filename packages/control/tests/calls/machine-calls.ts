@@ -17,7 +17,11 @@ export const machineCalls = {
   stopMachine: async (world) => call("POST", await machine(world, "/stop")),
   restartMachine: async (world) => call("POST", await machine(world, "/restart")),
   listMachineRestarts: async (world) => call("GET", await machine(world, "/restarts")),
-  getMachineLogs: async (world) => call("GET", await machine(world, "/logs?lines=5")),
+  getMachineLogs: async (world) => {
+    const path = await machine(world);
+    world.host.console.print(path.replace(/.*\//, ""), "it prints\n");
+    return call("GET", `${path}/logs?lines=5`);
+  },
   createMachineSnapshot: async (world) => call("POST", await machine(world, "/snapshots"), {}),
   forkMachine: async (world) => call("POST", await machine(world, "/fork"), { count: 2 }),
   rollBackMachine: async (world) => {

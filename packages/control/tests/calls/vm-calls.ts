@@ -17,7 +17,8 @@ function inVm(vm: (world: World, rest?: string) => Promise<string>) {
     exec: async (world: World) => call("GET", await vm(world, "/exec")),
     createExecution: async (world: World) =>
       call("POST", await vm(world, "/executions"), { command: "true" }),
-    listExecutions: async (world: World) => call("GET", await vm(world, "/executions")),
+    listExecutions: async (world: World) =>
+      call("GET", (await executionIn(world)).replace(/\/executions\/.*/, "/executions")),
     getExecution: async (world: World) => call("GET", await executionIn(world)),
     streamExecution: async (world: World) => call("GET", await executionIn(world, "/stream", "true")),
     sendExecutionStdin: async (world: World) => call("POST", await executionIn(world, "/stdin"), "x"),
@@ -44,7 +45,11 @@ function filesOf(vm: (world: World, rest?: string) => Promise<string>) {
     changeFile: async (world: World) => call("PATCH", await file(world), { mode: "0600" }),
     removeFile: async (world: World) => call("DELETE", await file(world)),
     statFile: async (world: World) => call("GET", (await file(world)).replace("/files/", "/stat/")),
-    downloadDirectory: async (world: World) => call("GET", await vm(world, "/archives/tmp")),
+    downloadDirectory: async (world: World) => {
+      const path = await vm(world, "/archives/tmp/there");
+      await world.call("PUT", path, { body: "x" });
+      return call("GET", path);
+    },
     uploadDirectory: async (world: World) => call("PUT", await vm(world, "/archives/tmp/into"), "x"),
     watchDirectory: async (world: World) => call("GET", await vm(world, "/watch/gone")),
     makeDirectory: async (world: World) => call("PUT", await vm(world, "/directories/tmp/made")),

@@ -1,0 +1,102 @@
+import { expect } from "vitest";
+import type { sandboxCalls } from "../calls/sandbox-calls.ts";
+import type { ClientCall } from "./client-call.ts";
+import { vmClientCalls } from "./vm-client-calls.ts";
+
+const vm = vmClientCalls("sandboxes");
+
+export const sandboxClientCalls = {
+  createSandbox: {
+    sdk: ({ sandboxes }) => sandboxes.create({ template: "base" }),
+    python: 'skerry.sandboxes.create(template="base")',
+    cli: "sandbox create base --json",
+  },
+  listSandboxes: {
+    sdk: ({ sandboxes }) => sandboxes.page(),
+    python: "skerry.sandboxes.page()",
+    cli: "sandbox list --json",
+  },
+  getSandbox: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.get(id),
+    python: "skerry.sandboxes.get({id})",
+    cli: "sandbox get {id} --json",
+  },
+  destroySandbox: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.destroy(id),
+    python: "skerry.sandboxes.destroy({id})",
+    cli: "sandbox destroy {id}",
+    gives: { cli: expect.stringMatching(/^sbx_\w+ destroyed\n$/) },
+  },
+  keepSandboxAlive: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.keepalive(id, "20h"),
+    python: 'skerry.sandboxes.keepalive({id}, timeout="20h")',
+    cli: "sandbox keepalive {id} --timeout 20h --json",
+  },
+  pauseSandbox: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.pause(id),
+    python: "skerry.sandboxes.pause({id})",
+    cli: "sandbox pause {id} --json",
+  },
+  resumeSandbox: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.resume(id),
+    python: "skerry.sandboxes.resume({id})",
+    cli: "sandbox resume {id} --json",
+  },
+  createSnapshot: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.snapshot(id),
+    python: "skerry.sandboxes.snapshot({id})",
+    cli: "sandbox snapshot {id} --json",
+  },
+  listSnapshots: {
+    sdk: ({ snapshots }) => snapshots.page(),
+    python: "skerry.snapshots.page()",
+    cli: "snapshot list --json",
+  },
+  getSnapshot: {
+    sdk: ({ snapshots }, { id }) => snapshots.get(id),
+    python: "skerry.snapshots.get({id})",
+    cli: "snapshot get {id}",
+  },
+  deleteSnapshot: {
+    sdk: ({ snapshots }, { id }) => snapshots.delete(id),
+    python: "skerry.snapshots.delete({id})",
+    cli: "snapshot delete {id}",
+    gives: { cli: expect.stringMatching(/^snp_\w+ deleted\n$/) },
+  },
+  forkSandbox: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.fork(id, 2),
+    python: "skerry.sandboxes.fork({id}, count=2)",
+    cli: "sandbox fork {id} --count 2 --json",
+  },
+  rollBackSandbox: {
+    sdk: ({ sandboxes }, { id, said }) => sandboxes.rollback(id, said.snapshot),
+    python: "skerry.sandboxes.rollback({id}, snapshot={said.snapshot})",
+    cli: "sandbox rollback {id} {said.snapshot} --json",
+  },
+  setSandboxEgress: vm.setEgress,
+  getSandboxEgress: vm.getEgress,
+  execute: vm.execute,
+  execInSandbox: vm.exec,
+  forwardSandboxPort: vm.forwardPort,
+  createSandboxExecution: vm.createExecution,
+  listSandboxExecutions: vm.listExecutions,
+  getSandboxExecution: vm.getExecution,
+  streamSandboxExecution: vm.streamExecution,
+  sendSandboxExecutionStdin: vm.sendExecutionStdin,
+  killSandboxExecution: vm.killExecution,
+  uploadFile: vm.uploadFile,
+  downloadFile: vm.downloadFile,
+  listSandboxEvents: vm.listEvents,
+  getSandboxMetrics: vm.getMetrics,
+  changeFile: vm.changeFile,
+  removeFile: vm.removeFile,
+  statFile: vm.statFile,
+  downloadDirectory: vm.downloadDirectory,
+  uploadDirectory: vm.uploadDirectory,
+  watchDirectory: vm.watchDirectory,
+  makeDirectory: vm.makeDirectory,
+  listSandboxPorts: vm.listPorts,
+  setSandboxPortAccess: vm.setPortAccess,
+  signSandboxUrl: vm.signUrl,
+  requestSandboxPort: vm.requestPort,
+} satisfies Readonly<Record<keyof typeof sandboxCalls, ClientCall>>;
