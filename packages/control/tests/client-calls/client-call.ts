@@ -41,7 +41,7 @@ export interface ClientCall {
   readonly gives?: Partial<Record<Kind, unknown>>;
   /** In the place of what `calls/` prepares. */
   readonly prepare?: Prepare;
-  /** Runs when the request has come, for a command that waits for what becomes of it. */
+  /** Runs when the request is answered, for a command that waits for what becomes of it, and to set back what would disturb other rows. */
   readonly meanwhile?: (world: World) => Promise<void>;
   /** Standard input of the command line. */
   readonly input?: string;

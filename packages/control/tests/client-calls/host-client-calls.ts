@@ -1,5 +1,11 @@
-import type { hostCalls } from "../calls/host-calls.ts";
+import { hostCalls } from "../calls/host-calls.ts";
+import type { World } from "../support/world.ts";
 import { leftOut, ofNoClient, type ClientCall } from "./client-call.ts";
+
+async function activate(world: World): Promise<void> {
+  const { method, path } = await hostCalls.activateHost(world);
+  await world.call(method, path);
+}
 
 export const hostClientCalls = {
   listHosts: {
@@ -26,8 +32,9 @@ export const hostClientCalls = {
     sdk: ({ hosts }, { id }) => hosts.drain(id),
     python: "skerry.hosts.drain({id})",
     cli: "host drain {id} --json",
+    // No VM would find room otherwise.
+    meanwhile: activate,
   },
-  // It is the host that was drained before.
   activateHost: {
     sdk: ({ hosts }, { id }) => hosts.activate(id),
     python: "skerry.hosts.activate({id})",
