@@ -145,6 +145,25 @@ test("the plan of a folder says what a build would do, and why, and asks no serv
   await expect(templates.planFolder(folder)).rejects.toMatchObject({ code: "invalid_build" });
 });
 
+test("a .dockerignore that cannot be read lets nothing in", async () => {
+  const { templates } = new Skerry({ baseUrl: "http://127.0.0.1:1", token: "sk_test" });
+  const refused = (message: string) =>
+    expect(templates.planFolder(folder)).rejects.toMatchObject({ code: "invalid_build", message });
+  const ignore = join(folder, ".dockerignore");
+  await writeFile(ignore, "node_modules\n*.[kp\n");
+  await refused('.dockerignore, line 2: "*.[kp" is no pattern.');
+  await rm(ignore);
+  for (const make of [
+    () => symlink("package.json", ignore),
+    () => symlink("none", ignore),
+    () => mkdir(ignore),
+  ]) {
+    await make();
+    await refused(".dockerignore is no file of the folder itself.");
+    await rm(ignore, { recursive: true });
+  }
+});
+
 test("where there are no files, a folder is refused with what to do", async () => {
   await expect(noFolder.readFolder(folder)).rejects.toThrow(SkerryInputError);
   await expect(noFolder.packFolder(await readFolder(folder), true)).rejects.toMatchObject({

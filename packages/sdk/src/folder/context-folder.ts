@@ -25,7 +25,7 @@ export async function readContext(folder: string): Promise<ContextFolder> {
       "Name the folder that is to be built.",
       stats === undefined ? "no_folder" : "not_directory",
     );
-  const ignore = readIgnore((await ownText(folder, IGNORE_FILE)) ?? IGNORED_BY_DEFAULT);
+  const ignore = readIgnore((await ignoreText(folder)) ?? IGNORED_BY_DEFAULT);
   const isLeftOut = (path: string, isFolder: boolean): boolean =>
     isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path);
   const files: string[] = [];
@@ -47,6 +47,16 @@ export async function readContext(folder: string): Promise<ContextFolder> {
     }
   }
   return { files: files.toSorted(), texts: await textsOf(folder, files), bytes, isLeftOut };
+}
+
+/** Undefined where there is none. One that is there and is not read would let in what it names. */
+async function ignoreText(folder: string): Promise<string | undefined> {
+  const text = await ownText(folder, IGNORE_FILE);
+  if (text !== undefined || (await lstat(join(folder, IGNORE_FILE)).catch(unlessMissing)) === undefined)
+    return text;
+  throw new SkerryError("invalid_build", `${IGNORE_FILE} is no file of the folder itself.`, {
+    remediation: "Put a file in the place of the link or folder.",
+  });
 }
 
 async function textsOf(folder: string, files: readonly string[]): Promise<Record<string, string>> {

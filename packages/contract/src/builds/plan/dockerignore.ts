@@ -1,7 +1,8 @@
-// Which files of a folder are left out of a context, by the rules of `.dockerignore`: a pattern a line, from the folder's root on; `*` and `?`
-// within a name, `**` across names; `!` takes back; the last pattern that matches a path, or a folder that it is in, decides.
+// Which files of a folder are left out of a context, by the rules of `.dockerignore`: a pattern a line, from the folder's root on; `!` takes back; the last
+// pattern that matches a path, or a folder that it is in, decides. A line that cannot be read is an error: what it was to keep out may be a secret.
 
 import { SkerryError } from "../../errors.ts";
+import { cleanPattern, matchesOrIsBelow, readIgnorePattern, type IgnoreToken } from "./ignore-pattern.ts";
 
 /** The file that says it. */
 export const IGNORE_FILE = ".dockerignore";
@@ -14,8 +15,12 @@ export const IGNORED_BY_DEFAULT = "**/.git\n**/node_modules\n**/.venv\n**/__pyca
 const PATTERNS_MAX = 2_000;
 const PATTERN_MAX_CHARS = 1_000;
 
+/** What Go's `strings.TrimSpace` takes away. */
+const SPACE = String.raw`[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+`;
+const SPACE_AROUND = new RegExp(`^${SPACE}|${SPACE}$`, "gu");
+
 interface Pattern {
-  readonly names: readonly string[];
+  readonly tokens: readonly IgnoreToken[];
   readonly isTakenBack: boolean;
 }
 
@@ -26,74 +31,38 @@ export interface Ignore {
   isIgnoredWhole(folder: string): boolean;
 }
 
-export function readIgnore(text: string): Ignore {
-  const patterns = text.split(/\r?\n/).flatMap(readPattern);
-  if (patterns.length > PATTERNS_MAX) throw fault(`has more than ${PATTERNS_MAX} patterns`);
-  const isIgnored = (path: string): boolean => {
-    const names = path.split("/");
-    return patterns.findLast((pattern) => matchesOrIsBelow(pattern.names, names))?.isTakenBack === false;
-  };
+/** Throws `invalid_build` with the line of a pattern that is none. */
+export function readIgnore(text: string, file = IGNORE_FILE): Ignore {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const patterns = lines.flatMap((line, index) => readPattern(line, `${file}, line ${index + 1}:`));
+  if (patterns.length > PATTERNS_MAX) throw fault(`${file} has more than ${PATTERNS_MAX} patterns`);
+  const isIgnored = (path: string): boolean =>
+    patterns.findLast(({ tokens }) => matchesOrIsBelow(tokens, path))?.isTakenBack === false;
   const takesBack = patterns.some((pattern) => pattern.isTakenBack);
   return { isIgnored, isIgnoredWhole: (folder) => !takesBack && isIgnored(folder) };
 }
 
-function readPattern(line: string): readonly Pattern[] {
-  const text = line.trim();
-  if (text === "" || text.startsWith("#")) return [];
+function readPattern(line: string, place: string): readonly Pattern[] {
+  // A comment begins the line: behind a space a `#` is a part of a name.
+  if (line.startsWith("#")) return [];
+  const text = trimmed(line);
+  if (text === "") return [];
   if (text.length > PATTERN_MAX_CHARS)
-    throw fault(`has a pattern of more than ${PATTERN_MAX_CHARS} characters`);
+    throw fault(`${place} the pattern has more than ${PATTERN_MAX_CHARS} characters`);
   const isTakenBack = text.startsWith("!");
-  const names: string[] = [];
-  for (const name of (isTakenBack ? text.slice(1) : text).trim().split("/")) {
-    if (name === "..") names.pop();
-    else if (name !== "" && name !== "." && !(name === "**" && names.at(-1) === "**")) names.push(name);
-  }
-  return names.length === 0 ? [] : [{ names, isTakenBack }];
+  const pattern = isTakenBack ? trimmed(text.slice(1)) : text;
+  const tokens = pattern === "" ? undefined : readIgnorePattern(cleanPattern(pattern));
+  if (tokens === undefined)
+    throw fault(`${place} ${JSON.stringify(text.slice(0, 200))} is no pattern`, REMEDY);
+  return tokens.length === 0 ? [] : [{ tokens, isTakenBack }];
 }
 
-/** Whether the pattern matches the path or a folder above it. Each pair of a name of the one and of the other is looked at once. */
-function matchesOrIsBelow(pattern: readonly string[], path: readonly string[]): boolean {
-  // How much of the pattern may have matched the names so far.
-  let reached = withEmptyStars(pattern, new Set([0]));
-  for (const name of path) {
-    const next = [...reached].flatMap((index) => {
-      const one = pattern[index];
-      if (one === "**") return [index];
-      return one !== undefined && nameMatches(one, name) ? [index + 1] : [];
-    });
-    reached = withEmptyStars(pattern, new Set(next));
-    if (reached.has(pattern.length)) return true;
-  }
-  return false;
+function trimmed(text: string): string {
+  return text.replaceAll(SPACE_AROUND, "");
 }
 
-/** A `**` may also stand for no name. No two are next to each other. */
-function withEmptyStars(pattern: readonly string[], reached: ReadonlySet<number>): ReadonlySet<number> {
-  return new Set([...reached].flatMap((index) => (pattern[index] === "**" ? [index, index + 1] : [index])));
-}
+const REMEDY = "A `[` has its `]`, with something in between, and a `\\` a character behind it.";
 
-/** `*` and `?`: goes back to the last `*` alone, so that no pattern takes longer than its length times the name's. */
-function nameMatches(pattern: string, name: string): boolean {
-  let [at, index, star, mark] = [0, 0, -1, 0];
-  while (at < name.length) {
-    const one = pattern[index];
-    if (one === "*") {
-      star = index;
-      mark = at;
-      index += 1;
-    } else if (one === "?" || one === name[at]) {
-      index += 1;
-      at += 1;
-    } else if (star >= 0) {
-      index = star + 1;
-      mark += 1;
-      at = mark;
-    } else return false;
-  }
-  while (pattern[index] === "*") index += 1;
-  return index === pattern.length;
-}
-
-function fault(text: string): SkerryError {
-  return new SkerryError("invalid_build", `${IGNORE_FILE} ${text}.`);
+function fault(text: string, remediation?: string): SkerryError {
+  return new SkerryError("invalid_build", `${text}.`, remediation === undefined ? {} : { remediation });
 }
