@@ -4,15 +4,9 @@ import { planBuild } from "../src/builds/plan/plan-build.ts";
 import { DETECTED_FILES, detectApp } from "../src/builds/plan/detect-app.ts";
 import { isInRange } from "../src/builds/plan/node-range.ts";
 import { SkerryError } from "../src/errors.ts";
+import { planOf } from "./support/planned-app.ts";
 import appPlans from "./support/app-plans.json" with { type: "json" };
 import { apps } from "./support/apps.ts";
-
-function planOf(files: Readonly<Record<string, string>>) {
-  const texts = Object.entries(files).filter(([name]) => DETECTED_FILES.includes(name));
-  const found = { files: Object.keys(files), texts: Object.fromEntries(texts) };
-  const { request, processes, why } = detectApp(found);
-  return { ...planBuild(request), processes, why };
-}
 
 /** What the expected plans say of a plan. */
 function outlineOf(files: Readonly<Record<string, string>>): object {
@@ -68,7 +62,7 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   ],
   [
     "pnpm's workspace",
-    { "package.json": "{}", "pnpm-workspace.yaml": "" },
+    { "package.json": "{}", "pnpm-workspace.yaml": "packages:\n  - 'packages/*'\n" },
     /several packages \(pnpm-workspace/,
   ],
   [
@@ -109,11 +103,6 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
     /which is no range of versions/,
   ],
   [
-    "a version that is none",
-    { "package.json": "{}", ".nvmrc": "`reboot`" },
-    /\.nvmrc asks for Node "`reboot`"/,
-  ],
-  [
     "a Procfile of other lines",
     { "index.html": "", Procfile: "web python" },
     /Procfile has in line 1 no process/,
@@ -135,6 +124,22 @@ test("files that would keep a matcher busy are read at once", () => {
     { "requirements.txt": `a${long(" ")}` },
     { "requirements.txt": "fastapi", "main.py": `a:${long(" ")}` },
     { "requirements.txt": "flask", "app.py": long("a\n\n") },
+    { "requirements.txt": `a${long(" ")}b` },
+    { "requirements.txt": `a${long("[")}` },
+    ...[".nvmrc", ".tool-versions", ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml"].flatMap(
+      (file) =>
+        ["\n", " ", "= ", "a:", "a: ", "- ", '"', "packages:\n", "x\n"].map((text) => ({
+          "package.json": '{"dependencies":{"a":"1"},"scripts":{"start":"a"}}',
+          [file]: long(text),
+        })),
+    ),
+    ...[".python-version", "runtime.txt", "pyproject.toml", "Pipfile"].flatMap((file) =>
+      ["\n", "=", ",", "|", '"', "3."].map((text) => ({
+        "main.py": "",
+        [file]: `[project]\nrequires-python = "${long(text)}"\n`,
+      })),
+    ),
+    { "package.json": JSON.stringify({ scripts: { start: long("pnpm"), build: long("yarn ") } }) },
     { Procfile: Array.from({ length: 150_000 }, (_, at) => `p${at}: x`).join("\n"), "index.html": "" },
     {
       "package.json": JSON.stringify({ engines: { node: long("<") }, scripts: { start: `x${long(" ")}x` } }),

@@ -27,7 +27,9 @@ const DOCKERFILE = "Dockerfile";
 
 /** The files that are read before a folder is planned. */
 export const DETECTED_FILES: readonly string[] = [
-  ...["package.json", "requirements.txt", "pyproject.toml", "Pipfile", "Procfile", ".nvmrc", ".node-version"],
+  ...["package.json", "requirements.txt", "pyproject.toml", "Pipfile", "Procfile"],
+  ...[".nvmrc", ".node-version", ".tool-versions", ".python-version", "runtime.txt"],
+  ...[".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml"],
   ...PYTHON_ENTRIES,
 ];
 

@@ -5,7 +5,6 @@ import type { ContextFiles, RequestedStep } from "./build-plan.ts";
 import type { FoundApp } from "./detect-app.ts";
 import {
   commandText,
-  fileFault,
   jsonObject,
   objectField,
   ownField,
@@ -13,18 +12,13 @@ import {
   textOf,
   type JsonObject,
 } from "./manifests.ts";
-import { isInRange } from "./node-range.ts";
-import { nodeManager, type NodeManager } from "./node-manager.ts";
+import { readByInstall } from "./node-inputs.ts";
+import { nodeManager, toolSteps, type NodeManager } from "./node-manager.ts";
+import { wantedNode } from "./node-version.ts";
 import { copyStaticServer, serveFolder } from "./static-server.ts";
 import { withSource } from "./with-source.ts";
 
 const FILE = "package.json";
-
-/** What the built-in template `node` has: Debian 12's. */
-const TEMPLATE_NODE = [18, 20, 4] as const;
-
-/** Scripts that npm runs at the end of an install, so that they need the source. */
-const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepare"];
 
 /** Tools that make a page of the source, and where they put it. */
 const PAGE_BUILDERS: Readonly<Record<string, string>> = { vite: "dist", "react-scripts": "build" };
@@ -46,8 +40,9 @@ export function detectNode(found: ContextFiles): FoundApp | undefined {
   return {
     template: "node",
     steps: [
-      ...(node?.steps ?? []),
+      ...(node?.range === undefined ? [] : nodeSteps(node.range)),
       { workdir: "/app" },
+      ...toolSteps(manager, commandsOf(found, json, [...install, ...build.steps, { run: start ?? "" }])),
       ...withSource(install),
       ...build.steps,
       ...(page === undefined ? [] : [copyStaticServer()]),
@@ -83,8 +78,10 @@ function buildOf(json: JsonObject, manager: NodeManager, isInstalled: boolean): 
   };
 }
 
-function refuseWorkspaces({ files }: ContextFiles, json: JsonObject): void {
-  const marks = ["pnpm-workspace.yaml", "lerna.json", "rush.json"].filter((file) => files.includes(file));
+function refuseWorkspaces(found: ContextFiles, json: JsonObject): void {
+  const marks = ["lerna.json", "rush.json"].filter((file) => found.files.includes(file));
+  // pnpm keeps settings of a single package there, too.
+  if (listsPackages(textOf(found, PNPM_WORKSPACE))) marks.push(PNPM_WORKSPACE);
   if (ownField(json, "workspaces") !== undefined) marks.push("`workspaces` in package.json");
   const [mark] = marks;
   if (mark === undefined) return;
@@ -95,36 +92,30 @@ function refuseWorkspaces({ files }: ContextFiles, json: JsonObject): void {
   );
 }
 
+const PNPM_WORKSPACE = "pnpm-workspace.yaml";
+
+function listsPackages(text = ""): boolean {
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  const begin = lines.findIndex((line) => /^["']?packages["']?\s*:/.test(line));
+  if (begin < 0) return false;
+  const end = lines.findIndex((line, index) => index > begin && /^[^\s#-]/.test(line));
+  const listed = lines
+    .slice(begin, end < 0 ? undefined : end)
+    .join("\n")
+    .replace(/^[^:]*:/, "");
+  return /[^\s[\],"'.-]/.test(listed.replaceAll(/#.*/g, ""));
+}
+
+/** All that the plan and the app's scripts run, as one text. */
+function commandsOf(found: ContextFiles, json: JsonObject, steps: readonly RequestedStep[]): string {
+  const scripts = Object.values(objectField(FILE, json, "scripts"));
+  const own = scripts.filter((script) => typeof script === "string");
+  return [...steps.map(({ run }) => run ?? ""), ...own, textOf(found, "Procfile") ?? ""].join("\n");
+}
+
 function scriptNamed(scripts: JsonObject, name: string): string | undefined {
   const script = stringField(FILE, scripts, name);
   return script === undefined ? undefined : commandText(FILE, `script \`${name}\``, script);
-}
-
-interface WantedNode {
-  readonly steps: readonly RequestedStep[];
-  readonly why: string;
-}
-
-/** The version that the app asks for; undefined where the template's will do. */
-function wantedNode(found: ContextFiles, json: JsonObject): WantedNode | undefined {
-  const engines = stringField(FILE, objectField(FILE, json, "engines"), "node");
-  const ofFile = [".nvmrc", ".node-version"].map((file) => [file, textOf(found, file)] as const);
-  const [file, text] = ofFile.find(([, one]) => one !== undefined) ?? [];
-  const source = engines === undefined ? file : "`engines` in package.json";
-  const range = (engines ?? text)?.trim();
-  if (range === undefined || source === undefined) return undefined;
-  const willDo = range === "" ? true : isInRange(range, TEMPLATE_NODE);
-  if (willDo === undefined)
-    throw fileFault(
-      engines === undefined ? source : FILE,
-      `asks for Node ${JSON.stringify(range.slice(0, 100))}, which is no range of versions`,
-      "Ranges look like `20`, `>=18 <21` or `^20.11.0`.",
-    );
-  if (willDo) return undefined;
-  return {
-    steps: nodeSteps(range),
-    why: `${source} asks for Node ${range}, so that version is installed.`,
-  };
 }
 
 const NODE_FOLDER = "/opt/node";
@@ -138,29 +129,18 @@ function nodeSteps(range: string): readonly RequestedStep[] {
   ];
 }
 
-/** Only what says what to install is copied before it, so that a change of the source does not install again. */
+/** Only what an install reads is copied before it, so that a change of the source does not install again. */
 function installSteps(found: ContextFiles, json: JsonObject, manager: NodeManager): readonly RequestedStep[] {
-  const dependencies = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((name) =>
-    Object.values(objectField(FILE, json, name)),
+  const hasDependencies = ["dependencies", "devDependencies", "optionalDependencies"].some(
+    (name) => Object.keys(objectField(FILE, json, name)).length > 0,
   );
-  if (dependencies.length === 0) return [];
-  const scripts = objectField(FILE, json, "scripts");
-  const needsSource =
-    INSTALL_SCRIPTS.some((name) => scriptNamed(scripts, name) !== undefined) || dependencies.some(isPath);
-  const copied = needsSource
-    ? ["."]
-    : [FILE, ...manager.manifests.filter((one) => found.files.includes(one))];
-  const hasBuild = scriptNamed(scripts, "build") !== undefined;
+  if (!hasDependencies && !manager.runsInstalledOnly) return [];
+  const copied = readByInstall(found, json, manager.manifests);
+  const hasBuild = scriptNamed(objectField(FILE, json, "scripts"), "build") !== undefined;
   return [
-    ...manager.setup,
     ...copied.map((from) => ({ copy: { from, to: from === "." ? "/app" : `/app/${from}` } })),
     { run: hasBuild ? manager.install : manager.installForProduction },
   ];
-}
-
-/** A dependency that is a folder or an archive of the app. */
-function isPath(wanted: unknown): boolean {
-  return typeof wanted === "string" && /^(file:|link:|portal:|\.{1,2}\/|\/)/.test(wanted);
 }
 
 function startOf({ files }: ContextFiles, json: JsonObject, manager: NodeManager): string | undefined {

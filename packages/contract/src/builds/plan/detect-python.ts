@@ -3,6 +3,7 @@
 import type { ContextFiles, RequestedStep } from "./build-plan.ts";
 import type { FoundApp } from "./detect-app.ts";
 import { fileFault, textOf, tomlTables } from "./manifests.ts";
+import { pythonWhy } from "./python-version.ts";
 import { withSource } from "./with-source.ts";
 
 /** Files in which an app of Python usually begins, in the order in which they are looked at. */
@@ -37,7 +38,12 @@ export function detectPython(found: ContextFiles): FoundApp | undefined {
     env: { PYTHONUNBUFFERED: "1" },
     command: start?.command,
     startRemedy: "Begin it in a file main.py or app.py.",
-    why: [`Python: there is ${mark}.`, installWhy(requirements), ...(start?.why ?? [])],
+    why: [
+      `Python: there is ${mark}.`,
+      ...[pythonWhy(found)].filter((one) => one !== undefined),
+      installWhy(requirements),
+      ...(start?.why ?? []),
+    ],
   };
 }
 
@@ -59,9 +65,8 @@ function ofRequirementsText(found: ContextFiles): Requirements | undefined {
   const file = "requirements.txt";
   const text = textOf(found, file);
   if (text === undefined) return undefined;
-  // A requirement may be a path, or another list, which need all files.
   const lines = text.split("\n");
-  const needsSource = lines.some((line) => /^(-|\.|[\w.-]+\s*@\s*file:)/.test(line.trimStart()));
+  const needsSource = lines.some(isOfSource);
   return {
     file,
     names: namesIn(lines),
@@ -70,6 +75,17 @@ function ofRequirementsText(found: ContextFiles): Requirements | undefined {
       { run: `${PIP} -r ${file}` },
     ],
   };
+}
+
+/** A requirement that is an option (another list, a folder), a path or an archive needs all files. */
+function isOfSource(line: string): boolean {
+  const said = line.trim();
+  if (said.startsWith("#")) return false;
+  if (/^[-./~\\]|\$\{/.test(said)) return true;
+  const [, address] = /^[\w.-]+\s*(?:\[[^\]]*\]\s*)?@(.*)$/.exec(said) ?? [];
+  if (address !== undefined) return !/^(?:https?|(?:git|hg|bzr|svn)(?:\+[a-z]+)?):/.test(address.trim());
+  const [name = ""] = said.split(/[\s;#]/, 1);
+  return !/^[a-z+]+:\/\//.test(name) && /[/\\]|\.(?:whl|zip|tar\.\w+|tgz)$|^file:/.test(name);
 }
 
 function ofPipfile(found: ContextFiles): Requirements | undefined {
@@ -83,8 +99,9 @@ function ofPipfile(found: ContextFiles): Requirements | undefined {
     file,
     names: namesIn(keys),
     steps: [
-      { copy: { from: file, to: `/app/${file}` } },
-      { copy: { from: "Pipfile.lock", to: "/app/Pipfile.lock" } },
+      ...(/(?:^|[\s{,])["']?(?:path|file)["']?\s*=/m.test(text)
+        ? [{ copy: { from: ".", to: "/app" } }]
+        : [file, "Pipfile.lock"].map((from) => ({ copy: { from, to: `/app/${from}` } }))),
       { run: `python3 -m venv /opt/pipenv && /opt/pipenv/bin/${PIP} pipenv` },
       {
         run: `/opt/pipenv/bin/pipenv requirements >/tmp/requirements.txt && ${PIP} -r /tmp/requirements.txt`,

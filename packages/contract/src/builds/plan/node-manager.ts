@@ -4,6 +4,7 @@ import type { ContextFiles, RequestedStep } from "./build-plan.ts";
 import { fileFault, stringField, type JsonObject } from "./manifests.ts";
 
 export interface NodeManager {
+  readonly name: "npm" | "pnpm" | "yarn";
   readonly why: string;
   /** What makes the manager itself be there. */
   readonly setup: readonly RequestedStep[];
@@ -14,7 +15,25 @@ export interface NodeManager {
   readonly installForProduction: string;
   /** Takes away what was only needed to build. */
   readonly prune: readonly string[];
+  /** It runs scripts of what it has installed alone, also where there is nothing to install. */
+  readonly runsInstalledOnly: boolean;
   run(script: string): string;
+}
+
+/** What makes those managers be there that these commands name. */
+export function toolSteps(manager: NodeManager, commands: string): readonly RequestedStep[] {
+  const others = [pnpm(undefined, undefined, ""), yarn(undefined, undefined, "")];
+  const all = [manager, ...others.filter(({ name }) => name !== manager.name)];
+  return all.flatMap(({ name, setup }) => (isNamed(name, commands) ? setup : []));
+}
+
+function isNamed(name: NodeManager["name"], commands: string): boolean {
+  const words = {
+    npm: /^$/,
+    pnpm: /(?:^|[\s;&|("'`])pnp[mx](?![\w./@-])/m,
+    yarn: /(?:^|[\s;&|("'`])yarn(?:pkg)?(?![\w./@-])/m,
+  };
+  return words[name].test(commands);
 }
 
 const LOCKFILES: Readonly<Record<string, string>> = {
@@ -42,7 +61,7 @@ export function nodeManager({ files }: ContextFiles, json: JsonObject): NodeMana
     lockfile === undefined
       ? `No lockfile of ${name} is there, so ${name} installs the newest versions that package.json allows.`
       : `${name} installs what ${lockfile} says.`;
-  if (name === "pnpm") return pnpm(version, lockfile, why);
+  if (name === "pnpm") return pnpm(version ?? pnpmOf(files), lockfile, why);
   if (name === "yarn")
     return isModernYarn(files, version) ? modernYarn(version, lockfile, why) : yarn(version, lockfile, why);
   if (name === "npm") return npm(lockfile, why);
@@ -56,7 +75,7 @@ export function nodeManager({ files }: ContextFiles, json: JsonObject): NodeMana
 function namedManager(json: JsonObject): readonly [name?: string | undefined, version?: string | undefined] {
   const text = stringField("package.json", json, "packageManager");
   if (text === undefined) return [];
-  const match = /^(npm|pnpm|yarn|bun)@(\d{1,5}(?:\.\d{1,5}){0,2}(?:-[\w.]{1,50})?)(?:\+[\w.]{1,200})?$/.exec(
+  const match = /^(npm|pnpm|yarn|bun)@(\d{1,5}(?:\.\d{1,5}){0,2}(?:-[\w.-]{1,50})?)(?:\+[\w.]{1,200})?$/.exec(
     text,
   );
   if (match === null)
@@ -71,7 +90,7 @@ function namedManager(json: JsonObject): readonly [name?: string | undefined, ve
 function npm(lockfile: string | undefined, why: string): NodeManager {
   const install = `npm ${lockfile === undefined ? "install" : "ci"} --no-audit --no-fund`;
   return {
-    why,
+    ...{ name: "npm", why, runsInstalledOnly: false },
     setup: [],
     manifests: ["package-lock.json", "npm-shrinkwrap.json", ".npmrc"],
     install,
@@ -84,13 +103,19 @@ function npm(lockfile: string | undefined, why: string): NodeManager {
 /** The newest that the template's Node runs. */
 const PNPM_DEFAULT = "9";
 const YARN_DEFAULT = "1";
+/** From this version on it reads settings in the file of workspaces. */
+const PNPM_OF_SETTINGS = "10";
+
+function pnpmOf(files: readonly string[]): string {
+  return files.includes("pnpm-workspace.yaml") ? PNPM_OF_SETTINGS : PNPM_DEFAULT;
+}
 
 function pnpm(version = PNPM_DEFAULT, lockfile: string | undefined, why: string): NodeManager {
   const install = `pnpm install${lockfile === undefined ? "" : " --frozen-lockfile"}`;
   return {
-    why,
+    ...{ name: "pnpm", why, runsInstalledOnly: false },
     setup: [{ run: `npm install --global --no-audit --no-fund pnpm@${version}` }],
-    manifests: ["pnpm-lock.yaml", ".npmrc", ".pnpmfile.cjs"],
+    manifests: ["pnpm-lock.yaml", ".npmrc"],
     install,
     installForProduction: `${install} --prod`,
     prune: ["pnpm prune --prod"],
@@ -101,7 +126,7 @@ function pnpm(version = PNPM_DEFAULT, lockfile: string | undefined, why: string)
 function yarn(version = YARN_DEFAULT, lockfile: string | undefined, why: string): NodeManager {
   const install = `yarn install --non-interactive${lockfile === undefined ? "" : " --frozen-lockfile"}`;
   return {
-    why,
+    ...{ name: "yarn", why, runsInstalledOnly: false },
     setup: [{ run: `npm install --global --no-audit --no-fund yarn@${version}` }],
     manifests: ["yarn.lock", ".npmrc", ".yarnrc"],
     install,
@@ -121,7 +146,7 @@ const MODERN_YARN_DEFAULT = "4";
 function modernYarn(version = MODERN_YARN_DEFAULT, lockfile: string | undefined, why: string): NodeManager {
   const install = `yarn install${lockfile === undefined ? "" : " --immutable"}`;
   return {
-    why,
+    ...{ name: "yarn", why, runsInstalledOnly: true },
     setup: [{ run: `npm install --global --no-audit --no-fund @yarnpkg/cli-dist@${version}` }],
     manifests: ["yarn.lock", ".yarnrc.yml", ".yarn"],
     install,

@@ -4,7 +4,7 @@ type Version = readonly [major: number, minor: number, patch: number];
 
 /** Whether this version is in the range; undefined where that is no range. */
 export function isInRange(range: string, version: Version): boolean | undefined {
-  if (range.length > 200 || !/^[\d\sA-Za-z.^~<>=|*-]*$/.test(range)) return undefined;
+  if (range.length > 200 || !/^[\d\sA-Za-z.^~<>=|*+-]*$/.test(range)) return undefined;
   const verdicts = range.split("||").map((part) => isInPart(part.trim(), version));
   return verdicts.includes(undefined) ? undefined : verdicts.includes(true);
 }
@@ -37,13 +37,16 @@ const operators: Readonly<Record<string, (version: Version, limit: Limit) => boo
   ">": (version, { low, given }) => compare(version, low, given) > 0,
   "<=": (version, { low, given }) => compare(version, low, given) <= 0,
   "^": (version, { low }) => compare(version, low, 3) >= 0 && compare(version, low, 1) === 0,
+  "~>": (version, limit) => operators["~"]?.(version, limit) === true,
   "~": (version, { low, given }) =>
     compare(version, low, 3) >= 0 && compare(version, low, Math.min(given, 2)) === 0,
 };
 
 function meets(operator: string, text: string, version: Version): boolean | undefined {
   if (/^[*xX]?$/.test(text)) return operator === "" ? true : undefined;
-  const match = /^v?(\d{1,5})(?:\.(\d{1,5}|[*xX]))?(?:\.(\d{1,5}|[*xX]))?(?:-[\w.]+)?$/.exec(text);
+  const match = /^v?(\d{1,5})(?:\.(\d{1,5}|[*xX]))?(?:\.(\d{1,5}|[*xX]))?(?:-[\w.-]+)?(?:\+[\w.-]+)?$/.exec(
+    text,
+  );
   const holds = Object.hasOwn(operators, operator) ? operators[operator] : undefined;
   if (match === null || holds === undefined) return undefined;
   const parts = match
