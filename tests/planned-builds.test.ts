@@ -85,11 +85,27 @@ test.each(built)(
 
 const DOCKERFILE = `ARG GREETING=none
 FROM scratch AS first
+ENV A=of-the-stage
 COPY busybox /bin/busybox
 RUN ["/bin/busybox", "--install", "-s", "/bin"]
 RUN --mount=type=cache,target=/kept echo cached >/kept/file
 RUN --mount=type=cache,target=/kept --mount=type=secret,id=token,target=/token mkdir /read && cat /kept/file /token >/read/both
-COPY folder /folder
+COPY --link folder /folder
+WORKDIR /read
+RUN --mount=type=bind,source=folder,target=seen <<EOF
+set -eu
+cp seen/wanted /read/wanted
+EOF
+RUN --mount=type=secret,id=token,env=TOKEN printf "%s" "$TOKEN" >/read/variable
+RUN <<EOF
+#!/bin/busybox ash
+echo "program $0" >/read/program
+EOF
+COPY --chmod=604 <<first <<"second" /documents/
+one $A-$GREETING
+first
+two $A
+second
 RUN mkdir -p /gone /srv /tmp && echo one >/gone/file && ln /bin/busybox /bin/same && chmod 4711 /bin/same
 FROM first
 ARG GREETING
@@ -101,10 +117,10 @@ CMD ["/bin/httpd", "-f"]
 `;
 
 test("a Dockerfile's image becomes a template, with owners, links and configuration, and without what was deleted", async () => {
-  const plan = planBuild({ dockerfile: { args: { GREETING: "it's" } } });
+  const plan = planBuild({ dockerfile: { text: DOCKERFILE, args: { GREETING: "it's" } } });
   const build = await vms.startBuild("bld_docker", { on: { kind: "empty" }, disk_gib: 8 });
   await vms.sendContext(build, {
-    ...{ Dockerfile: DOCKERFILE, "folder/wanted": "", "folder/unwanted": "" },
+    ...{ "folder/wanted": "", "folder/unwanted": "" },
     ...{ ".dockerignore": "folder/unwanted", others: "folder/wanted" },
   });
   await vms.sh(build, "cd /context && ln -s others .containerignore && cp /bin/busybox busybox");
@@ -138,6 +154,12 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   // A cache is kept from step to step of a build, and neither what is in it nor a secret is in the image.
   expect(await vms.sh(sandbox, "cat /read/both; cat /kept/file /token 2>/dev/null || true")).toBe(
     "cached\ns3cret\n",
+  );
+  expect(
+    await vms.sh(sandbox, "cd /read && cat variable program && ls wanted && ls -a / | grep skerry || true"),
+  ).toBe("s3cret\nprogram /.skerry-documents/EOF\nwanted\n");
+  expect(await vms.sh(sandbox, "cd /documents && cat first second && ls -l first | cut -c1-10")).toBe(
+    "one of-the-stage-\ntwo $A\n-rw----r--\n",
   );
   await vms.destroy(sandbox);
 });

@@ -4,7 +4,9 @@ import { afterEach, expect, test } from "vitest";
 import { sql } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
+import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/contract/builds/plan/builder-scripts";
+import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
 import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -17,6 +19,7 @@ afterEach(async () => {
   world.host.beforeStart = async () => undefined;
   world.host.beforeDestroy = async () => undefined;
   world.host.failures.clear();
+  world.host.executions.imageStep = undefined;
   await sql`delete from builds`.execute(world.db);
   world.host.vms.clear();
 });
@@ -62,6 +65,77 @@ test("a repository's Dockerfile stands on the template that its FROM names, wher
   expect(await targetOf("FROM base\nRUN make\n")).toBe("template");
   expect(await targetOf("FROM node:20 AS build\nFROM base\nCOPY --from=build /a /b\n")).toBe("template");
   expect(await targetOf("FROM registry.example/base\nRUN make\n")).toBe("empty");
+});
+
+test("a Dockerfile that only the context has is given to buildah as that reads it, or refused with its line", async () => {
+  const given = async (text: string, request = {}) => {
+    cloned({ "deploy/Dockerfile": text, Dockerfile: text });
+    guestHas({ [IMAGE_CONFIG_FILE]: "{}" });
+    world.host.commands.length = 0;
+    const { status, error } = await built(request);
+    const steps = world.host.commands.map(({ env }) => env).filter((env) => "STEP_TEXT" in env);
+    return { status, error, steps };
+  };
+  const document = "FROM base\nARG A\nCOPY <<EOF /x\n$A\nEOF\nRUN <<EOF\nmake\nEOF\n";
+  const named = { from: "base", dockerfile: { path: "deploy/Dockerfile", args: { A: "1" } } };
+  const plain = {
+    STEP_TEXT: 'FROM base\nARG A\nCOPY --from=skerry-documents 2/EOF /x\nRUN ["/bin/sh","-c","make\\n"]\n',
+    ...{ STEP_DOCUMENTS: "1", STEP_PLACE_0: "2/EOF", STEP_MODE_0: "644" },
+  };
+  expect(await given(document, named)).toMatchObject({
+    status: "ready",
+    steps: [{ ...plain, STEP_DOCUMENT_0: "1\n" }],
+  });
+  expect(await given(document)).toMatchObject({
+    status: "ready",
+    steps: [{ ...plain, STEP_DOCUMENT_0: "\n" }],
+  });
+  const same = "FROM base\nRUN make\n";
+  expect(await given(same)).toMatchObject({
+    status: "ready",
+    steps: [{ STEP_TEXT: "", STEP_DOCUMENTS: "0" }],
+  });
+  expect(await given("FROM base\n\nCOPY --exclude=a . /b\n", named)).toMatchObject({
+    ...{ status: "failed", steps: [] },
+    error: {
+      code: "invalid_build",
+      message: "deploy/Dockerfile, line 3: COPY has `--exclude`, which builds do not have.",
+    },
+  });
+  const long = `FROM base\nRUN <<EOF\n${"x".repeat(30_000)}\nEOF\n`;
+  expect(await given(long)).toMatchObject({ status: "failed", error: { code: "invalid_build" } });
+});
+
+test("the instruction of a Dockerfile that fails is named with its line, in the error and in the log", async () => {
+  guestHas({ [IMAGE_CONFIG_FILE]: "{}" });
+  const printed = ["STEP 3/4: COPY b .\nSTEP 4/4: RUN make\n", "it is broken\n".repeat(100)];
+  let isFirst = true;
+  world.host.executions.imageStep = (execution) => {
+    if (isFirst) execution.write("STEP 1/2: FROM base\nSTEP 2/2: RUN a\n");
+    else for (const text of printed) execution.write(text);
+    execution.end(isFirst ? 0 : 2);
+    isFirst = false;
+  };
+  const failed = async (text: string) => {
+    isFirst = true;
+    cloned({ Dockerfile: "FROM base\nRUN a\nRUN make\n" });
+    const { id, error } = await built({ from: "base", dockerfile: { text } });
+    const log = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+    return [
+      error?.code,
+      error?.message,
+      log.body.lines.filter(({ text: line }) => line.startsWith("--- failed")).map((one) => one.text),
+    ];
+  };
+  const text = "ARG A\nFROM base\nARG B\nRUN a\n\nCOPY b .\nRUN make\n";
+  expect(await failed(text)).toEqual([
+    "build_step_failed",
+    '"RUN make (Dockerfile, line 7)": The step exited with 2.',
+    ["--- failed: RUN make (Dockerfile, line 7)"],
+  ]);
+  printed[0] = "";
+  // Nothing says how far it has come.
+  expect(await failed(text)).toEqual(["build_step_failed", '"COPY b . …": The step exited with 2.', []]);
 });
 
 test("what a repository is is detected in the builder, which begins anew on its template with the same commit", async () => {
@@ -115,6 +189,7 @@ test.each(["before the first microVM ends", "after that", "when the second one s
       "the host has done as much as it was asked",
     );
     world.host.failures.clear();
+    world.host.executions.imageStep = undefined;
     await activateBuilder(world);
     const build = await buildNow(world, id);
     expect(build).toMatchObject({ status: "ready", commit, error: null });

@@ -89,6 +89,18 @@ export async function lastLines(
   return rows.map(({ text }) => text).toReversed();
 }
 
+/** The last line of the step that matches; undefined where there is none, or where the log is full, so that a later one may be missing. */
+export async function lastLineLike(
+  db: Queries,
+  { buildId, step, pattern }: { readonly buildId: string; readonly step: number; readonly pattern: string },
+): Promise<string | undefined> {
+  const { rows } = await sql<{ text: string }>`
+    select text from build_log join builds on builds.id = build_id
+    where build_id = ${buildId} and step = ${step} and text ~ ${pattern} and log_bytes < ${LOG_MAX_BYTES}
+    order by line desc limit 1`.execute(db);
+  return rows[0]?.text;
+}
+
 /** Of the builds of an organization, the logs of those that ended longest ago, while all together are too large; a line says so. Returns how many, at
  *  most `limit`. */
 export async function sweepBuildLogs(db: Queries, limit: number): Promise<number> {

@@ -1,9 +1,10 @@
 // A step of a build from its beginning to its end: what it came to is in its row, and where it has failed, so is the build.
 
+import { failedInstruction, STEP_LINE } from "@skerry/contract/builds/plan/failed-instruction";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { keepDenials } from "./build-egress.ts";
-import { appendLines, lastLines } from "./build-log-store.ts";
+import { appendLines, lastLineLike, lastLines } from "./build-log-store.ts";
 import { endStep, type BuildRow, type StepRow } from "./build-store.ts";
 import { exitFault } from "./exit-fault.ts";
 import { failBuild } from "./fail-build.ts";
@@ -31,7 +32,10 @@ export async function carryOut(
     await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
   const exit = await runStep(context, { client, vm, step, mayLogIn, leftMs: row.left_ms, stop });
   const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
-  const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs: performance.now() - startedMs, last });
+  const tookMs = performance.now() - startedMs;
+  const hasFailed = exit.exit_code !== 0 || exit.signal !== null || exit.timed_out;
+  const instruction = hasFailed ? await instructionOf(context, row, step) : undefined;
+  const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs, last, instruction });
   await noteImage(context, { row, client, vm }, { kind: step.kind, isDone: fault === undefined }, stop);
   await endStep(context.db, step, {
     status: fault === undefined ? "done" : "failed",
@@ -39,6 +43,18 @@ export async function carryOut(
   });
   const denials = await keepDenials(context, client, vm);
   if (fault === undefined) return undefined;
-  await appendLines(context.db, { buildId: row.id, step: step.index, texts: denials });
+  const texts = [...(instruction === undefined ? [] : [`--- failed: ${instruction}`]), ...denials];
+  await appendLines(context.db, { buildId: row.id, step: step.index, texts });
   return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
+}
+
+/** Of a Dockerfile's step, the instruction that it has come to. */
+async function instructionOf(
+  { db }: Context,
+  { id, request }: BuildRow,
+  { kind, index }: StepRow,
+): Promise<string | undefined> {
+  if (kind !== "dockerfile") return undefined;
+  const said = await lastLineLike(db, { buildId: id, step: index, pattern: STEP_LINE });
+  return failedInstruction({ request, group: request.git === undefined ? index : index - 1, said });
 }

@@ -11,12 +11,14 @@ interface EndedStep {
   readonly leftMs: number;
   readonly tookMs: number;
   readonly last: readonly string[];
+  /** Of a Dockerfile: which one it was at, where that is known. */
+  readonly instruction: string | undefined;
 }
 
 /** Why a step has failed; undefined where it has not. */
 export function exitFault(
   exit: Awaited<ReturnType<typeof runStep>>,
-  { step, leftMs, tookMs, last }: EndedStep,
+  { step, leftMs, tookMs, last, instruction = step.name }: EndedStep,
 ): SkerryError | undefined {
   if (exit.timed_out && tookMs >= leftMs)
     return new SkerryError("build_timed_out", "The build took longer than its `timeout`.");
@@ -25,5 +27,5 @@ export function exitFault(
   const fault = stepFault({ ...exit, signal }, last.at(-1) ?? "");
   if (fault === undefined) return undefined;
   const { code, message } = fault;
-  return new SkerryError(code === "step_failed" ? "build_step_failed" : code, `"${step.name}": ${message}`);
+  return new SkerryError(code === "step_failed" ? "build_step_failed" : code, `"${instruction}": ${message}`);
 }

@@ -11,6 +11,7 @@ import type { HostClient, VmRef } from "../host-client/host-client.ts";
 import { appendLines } from "./build-log-store.ts";
 import { giveRegistryAccess, takeRegistryAccess, usesRegistries } from "./registry-access.ts";
 import { beginStep, type StepRow } from "./build-store.ts";
+import { stepEnv } from "./context-dockerfile.ts";
 
 /** A longer line is cut into several. */
 const LINE_MAX_CHARS = 4 * 1024;
@@ -36,6 +37,7 @@ export interface StepRun {
 export async function runStep(context: Context, run: StepRun): Promise<NonNullable<ExecutionState["exit"]>> {
   const { client, vm, step, leftMs, stop } = run;
   const ref = { vm, execution: step.execution };
+  const env = await stepEnv(run, stop);
   if (step.status === "waiting") {
     // Before it is noted as begun: what this replica does not get to, the next one does.
     if (usesRegistries(step)) await giveRegistryAccess(context, run, stop);
@@ -47,7 +49,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
     {
       command: step.command,
       workdir: null,
-      env: step.env,
+      env,
       timeout_ms: Math.max(1, Math.floor(Math.min(step.timeout_ms ?? Infinity, leftMs))),
       stdin: false,
       ...NO_TERMINAL,

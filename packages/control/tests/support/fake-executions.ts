@@ -213,7 +213,10 @@ export class FakeExecutions {
     this.all.set(id, execution);
     if (command.command === "garbage") return void response.writeHead(200).end(Buffer.from([0xff, 1, 2, 3]));
     if (this.loginShell !== undefined && command.command.includes("bash -l")) this.loginShell(execution);
-    else if (this.imageStep !== undefined && command.env["STEP_IMAGE"] !== undefined)
+    else if (
+      this.imageStep !== undefined &&
+      (command.env["STEP_IMAGE"] ?? command.env["STEP_TEXT"]) !== undefined
+    )
       this.imageStep(execution);
     else play(execution);
     if (!command.follow) return sendJson(response, 200, execution.state);

@@ -4,13 +4,19 @@
 
 import { GROUP_BEFORE } from "../../templates/template-name.ts";
 import { contextPath } from "./context-path.ts";
-import { instructionsOf, type Instruction } from "./dockerfile-instructions.ts";
+import type { DockerfileDocument } from "./dockerfile-document.ts";
+import type { Instruction } from "./dockerfile-instructions.ts";
 import { IGNORE_FILES } from "./dockerignore.ts";
+import type { PlainDockerfile, PlainInstruction } from "./plain-dockerfile.ts";
 
 export interface DockerfileGroup {
+  /** What buildah reads. */
   readonly text: string;
-  /** The instructions that are its own. */
+  readonly documents: readonly DockerfileDocument[];
+  /** The instructions that are its own, as they were written. */
   readonly shown: string;
+  /** All instructions of `text`, in its order. */
+  readonly carried: readonly PlainInstruction[];
   /** Paths of the context that it reads. */
   readonly inputs: readonly string[];
 }
@@ -28,11 +34,13 @@ const REPEATED: ReadonlySet<string> = new Set([
 const COPIES: ReadonlySet<string> = new Set(["ADD", "COPY"]);
 
 /** Undefined where it is carried out as a whole: it has several stages or one of our own name, takes files from elsewhere, or has one group alone. */
-export function dockerfileGroups(text: string): readonly DockerfileGroup[] | undefined {
-  const instructions = instructionsOf(text);
-  const begin = instructions?.findIndex(({ word }) => word === "FROM") ?? -1;
-  const from = instructions?.[begin];
-  if (instructions === undefined || from === undefined) return undefined;
+export function dockerfileGroups({
+  escape,
+  instructions,
+}: Pick<PlainDockerfile, "escape" | "instructions">): readonly DockerfileGroup[] | undefined {
+  const begin = instructions.findIndex(({ word }) => word === "FROM");
+  const from = instructions[begin];
+  if (escape !== "\\" || from === undefined) return undefined;
   const args = instructions.slice(0, begin);
   const [, as] = /^[^\s-]\S*(\s+AS\s+\S+)?$/i.exec(from.rest) ?? [undefined, null];
   const own = instructions.slice(begin + 1);
@@ -50,10 +58,12 @@ export function dockerfileGroups(text: string): readonly DockerfileGroup[] | und
     const end = bounds[index + 1] ?? own.length;
     const group = own.slice(start, end);
     const repeated = own.slice(0, start).filter(({ word }) => REPEATED.has(word));
-    const first = index === 0 ? from.text : `FROM ${GROUP_BEFORE}${as ?? ""}`;
+    const first = index === 0 ? from.plain : `FROM ${GROUP_BEFORE}${as ?? ""}`;
     return {
-      text: `${textOf(args)}${first}\n${textOf([...repeated, ...group])}`,
-      shown: textOf(group),
+      text: `${plainOf(args)}${first}\n${plainOf([...repeated, ...group])}`,
+      carried: [...args, from, ...repeated, ...group],
+      documents: group.flatMap(({ documents }) => documents),
+      shown: group.map(({ text }) => `${text}\n`).join(""),
       inputs: withIgnoreFiles(new Set(inputs.slice(start, end).flatMap((each) => each ?? []))),
     };
   });
@@ -83,14 +93,14 @@ function boundsOf(instructions: readonly Instruction[]): readonly number[] {
   return bounds;
 }
 
-function textOf(instructions: readonly Instruction[]): string {
-  return instructions.map(({ text }) => `${text}\n`).join("");
+function plainOf(instructions: readonly PlainInstruction[]): string {
+  return instructions.map(({ plain }) => `${plain}\n`).join("");
 }
 
 /** Undefined where the instruction cannot be in a group: what it does shows only with the others, or is not known by the context. */
 function inputsOf({ word, rest }: Instruction): readonly string[] | undefined {
   if (REPEATED.has(word) || WITH_THE_DISK.has(word)) return [];
-  if (/(^|\s)--from=|<</.test(rest)) return undefined;
+  if (/(^|\s)--from=/.test(rest)) return undefined;
   if (word === "RUN") return runInputs(rest);
   return COPIES.has(word) ? copyInputs(rest) : undefined;
 }
@@ -106,8 +116,10 @@ function runInputs(rest: string): readonly string[] | undefined {
 function copyInputs(rest: string): readonly string[] | undefined {
   if (/:\/\/|git@/.test(rest)) return undefined;
   const words = rest.split(/\s+/).filter((word) => !word.startsWith("--"));
-  const sources = words.slice(0, -1);
-  if (sources.length === 0 || /["'\\$*?[\]]/.test(rest)) return ["."];
+  // A document is in the step itself.
+  const sources = words.slice(0, -1).filter((word) => !/^\d*<</.test(word));
+  if (sources.length === 0 && words.length > 1) return [];
+  if (sources.length === 0 || /["'\\$*?[\]]/.test([...sources, ...words.slice(-1)].join(" "))) return ["."];
   const named = sources.map((source) => source.replace(/^\/+/, ""));
   try {
     return named.map((source) => contextPath(source === "" ? "." : source, "COPY"));

@@ -1,3 +1,7 @@
+// A Dockerfile in its instructions, and what its stages begin on.
+
+import { endsHeredoc, heredocsOf, type HeredocText } from "./dockerfile-heredocs.ts";
+
 /** No reference to a template or an image is longer. */
 const BASE_MAX_CHARS = 1_000;
 
@@ -5,32 +9,102 @@ export interface Instruction {
   /** In capitals. */
   readonly word: string;
   readonly rest: string;
-  /** With the lines that it goes on in. */
+  /** With the lines that it goes on in, and its documents. */
   readonly text: string;
+  /** Of its first line, from 1 on. */
+  readonly line: number;
+  readonly heredocs: readonly HeredocText[];
+}
+
+export interface ReadDockerfile {
+  /** What goes on with the next line, and is said in the first lines. */
+  readonly escape: "\\" | "`";
+  readonly instructions: readonly Instruction[];
 }
 
 /** Undefined where another character than a backslash goes on with the next line. */
 export function instructionsOf(text: string): readonly Instruction[] | undefined {
-  const found: Instruction[] = [];
-  let lines: string[] = [];
-  for (const line of text.split(/\r?\n/)) {
-    if (/^\s*#/.test(line)) {
-      if (/^\s*#\s*escape\s*=/i.test(line)) return undefined;
-      continue;
-    }
-    if (line.trim() === "") continue;
-    lines.push(line);
-    if (/\\\s*$/.test(line)) continue;
-    found.push(instructionOf(lines));
-    lines = [];
-  }
-  return lines.length === 0 ? found : [...found, instructionOf(lines)];
+  const { escape, instructions } = readDockerfile(text);
+  return escape === "\\" ? instructions : undefined;
 }
 
-function instructionOf(lines: readonly string[]): Instruction {
-  const whole = lines.map((line) => line.replace(/\\\s*$/, " ")).join("");
-  const [, word = "", rest = ""] = /^\s*(\S+)\s*(.*)$/s.exec(whole) ?? [];
-  return { word: word.toUpperCase(), rest: rest.trim(), text: lines.join("\n").trim() };
+/** A document without its end takes all that follows; `onUnended` is told of it, with its line. */
+export function readDockerfile(
+  text: string,
+  onUnended: (name: string, line: number) => void = () => undefined,
+): ReadDockerfile {
+  const lines = new Lines(text);
+  const escape = escapeOf(lines.all);
+  const goesOn = GOES_ON[escape];
+  const instructions: Instruction[] = [];
+  for (let begin = lines.nextOfText(); begin !== undefined; begin = lines.nextOfText()) {
+    const own = [begin.text];
+    let whole = begin.text.trimStart();
+    while (goesOn.test(whole)) {
+      whole = whole.replace(goesOn, "$1");
+      const next = lines.nextOfText();
+      if (next === undefined) break;
+      own.push(next.text);
+      whole += next.text;
+    }
+    const [, word = "", rest = ""] = /^\s*(\S+)\s*(.*)$/s.exec(whole) ?? [];
+    const said = { word: word.toUpperCase(), rest: rest.trim() };
+    const heredocs = heredocsOf(said.word, said.rest).map((heredoc) => {
+      const { content, taken, isEnded } = lines.takeHeredoc((line) => endsHeredoc(heredoc, line));
+      if (!isEnded) onUnended(heredoc.name, begin.line);
+      own.push(...taken);
+      return { ...heredoc, content };
+    });
+    instructions.push({ ...said, text: own.join("\n").trim(), line: begin.line, heredocs });
+  }
+  return { escape, instructions };
+}
+
+/** One that is escaped itself does not. */
+const GOES_ON = { "\\": /(^|[^\\])\\[ \t]*$/, "`": /(^|[^`])`[ \t]*$/ } as const;
+
+function escapeOf(lines: readonly string[]): "\\" | "`" {
+  for (const line of lines) {
+    const [, name, value] = /^\s*#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*$/.exec(line) ?? [];
+    if (name === undefined) return "\\";
+    if (name.toLowerCase() === "escape") return value === "`" ? "`" : "\\";
+  }
+  return "\\";
+}
+
+class Lines {
+  /** Without their ends. */
+  readonly all: readonly string[];
+  readonly #raw: readonly string[];
+  #at = 0;
+
+  constructor(text: string) {
+    const lines = text.replace(/^\uFEFF/, "").split("\n");
+    // Of a text that ends with a line's end nothing follows that.
+    this.#raw = lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+    this.all = this.#raw.map((line) => line.replace(/\r$/, ""));
+  }
+
+  /** Neither empty nor a comment. */
+  nextOfText(): { readonly text: string; readonly line: number } | undefined {
+    while (this.#at < this.all.length) {
+      const text = this.all[this.#at] ?? "";
+      this.#at += 1;
+      if (text.trim() !== "" && !/^\s*#/.test(text)) return { text, line: this.#at };
+    }
+    return undefined;
+  }
+
+  /** What a document has. In a file whose lines end with CR and LF those of its documents do not: a shell would take the CR for a part of a command. */
+  takeHeredoc(isEnd: (line: string) => boolean) {
+    const own = this.#raw[this.#at - 1]?.endsWith("\r") === true ? this.all : this.#raw;
+    const begin = this.#at;
+    while (this.#at < this.all.length && !isEnd(this.all[this.#at] ?? "")) this.#at += 1;
+    const isEnded = this.#at < this.all.length;
+    const content = own.slice(begin, this.#at).map((line) => `${line}\n`);
+    if (isEnded) this.#at += 1;
+    return { content: content.join(""), taken: own.slice(begin, this.#at), isEnded };
+  }
 }
 
 /** What its stages begin on, as FROM names it: that of the last stage first, and none twice. Neither another stage nor what is left open, such as an

@@ -2,6 +2,7 @@
 // at /mnt, is a layer there, below what the Dockerfile writes. Afterwards that is all that is copied to the disk.
 
 import { GROUP_BEFORE } from "../../templates/template-name.ts";
+import { DOCUMENTS, PROGRAM_FOLDER } from "./dockerfile-document.ts";
 import { IGNORE_FILES } from "./dockerignore.ts";
 import { SECRETS_FOLDER } from "./image-scripts.ts";
 import { quoted } from "./shell-words.ts";
@@ -69,6 +70,16 @@ ignore=/dev/null
 for one in ${IGNORE_FILES.toReversed().join(" ")}; do
   [ -L "$context/$one" ] || [ ! -f "$context/$one" ] || ignore=$context/$one
 done
+documents=$told/documents
+rm -rf -- "$documents"
+at=0
+while [ "$at" -lt "$STEP_DOCUMENTS" ]; do
+  one=STEP_DOCUMENT_$at place=STEP_PLACE_$at mode=STEP_MODE_$at
+  at=$((at + 1))
+  one=\${!one} place=$documents/\${!place} mode=\${!mode}
+  mkdir -p -- "\${place%/*}" && printf "%s" "$one" >"$place" && chmod "$mode" "$place" || end 1
+done
+[ "$STEP_DOCUMENTS" -eq 0 ] || set -- "$@" --build-context "${DOCUMENTS}=$documents"
 begin_phase
 buildah bud --ignorefile "$ignore" "$@" "$context"
 code=$?
@@ -112,6 +123,7 @@ export const KEEP_IMAGE = `
 set -o pipefail
 if [ "$code" -eq 0 ]; then
   over=()
+  rmdir -- "$tree${PROGRAM_FOLDER}" 2>/dev/null
   [ -z "$base" ] || IFS=: read -ra over <"\${tree%/merged}/lower" || true
   begin_phase
   if [ -n "$base" ] && [ "\${over[-1]}" = "l/$(cat "$base/link")" ]; then

@@ -1,5 +1,6 @@
 // The parts of the builder's scripts that pull images of registries and build Dockerfiles, by Debian's buildah and skopeo.
 
+import { DOCUMENTS } from "./dockerfile-document.ts";
 import {
   IMAGE_CONFIG_FILE,
   IMAGE_DIGEST_FILE,
@@ -76,7 +77,7 @@ if [ -f ${REGISTRY_AUTH_FILE} ]; then
       image=\${image//\\$\\{$arg\\}/"\${args[$arg]}"}
       image=\${image//\\$$arg/"\${args[$arg]}"}
     done
-    case $image in ''|scratch|localhost/*|"$STEP_FROM"|[0-9]|[0-9][0-9]|*[^A-Za-z0-9./_:@-]*) return ;; esac
+    case $image in ''|scratch|localhost/*|${DOCUMENTS}|"$STEP_FROM"|[0-9]|[0-9][0-9]|*[^A-Za-z0-9./_:@-]*) return ;; esac
     [ -n "\${stages["\${image,,}"]-}" ] || images+=("$image")
   }
   # Not by a process substitution: a guest has no /dev/fd.

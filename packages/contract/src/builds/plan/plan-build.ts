@@ -5,7 +5,9 @@ import { GROUP_BEFORE } from "../../templates/template-name.ts";
 import type { BuildPlan, PlannedConfig, PlannedStep, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
 import { readGitSource } from "./git-source.ts";
-import { dockerfileGroups } from "./dockerfile-groups.ts";
+import { dockerfileGroups, type DockerfileGroup } from "./dockerfile-groups.ts";
+import { documentLists } from "./dockerfile-step.ts";
+import { plainDockerfile, type DockerfileParts } from "./plain-dockerfile.ts";
 import { checkReference } from "./image-reference.ts";
 import { buildStep, ownFault, sealStep } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
@@ -118,9 +120,8 @@ function planDockerfile(
   if (target !== "" && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/.test(target))
     throw ownFault("dockerfile.target", "is no name of a stage");
   const shown = `buildah build --file ${file}${target === "" ? "" : ` --target ${target}`}`;
-  const groups = (text !== undefined && dockerfileGroups(text)) || [
-    { text: text ?? "", shown, inputs: ["."] },
-  ];
+  const template = from === undefined ? undefined : { name: from, config: inherited };
+  const groups = groupsOf(text, shown, { file, args, template });
   const ARG = Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`);
   const steps = groups.map((group, index) => {
     const on = index === 0 ? { from: from ?? "", ...inherited } : { from: GROUP_BEFORE, ...EMPTY };
@@ -133,7 +134,10 @@ function planDockerfile(
         ...{ FROM: on.from, USER: on.user ?? "", WORKDIR: on.workdir ?? "/" },
         IS_LAST: index === groups.length - 1 ? "1" : "",
       },
-      lists: { ARG, ENV: Object.entries(on.env).map(([name, value]) => `${name}=${value}`) },
+      lists: {
+        ...{ ARG, ENV: Object.entries(on.env).map(([name, value]) => `${name}=${value}`) },
+        ...documentLists(group.documents),
+      },
       sees: inherited,
       inputs: group.inputs,
     });
@@ -143,6 +147,18 @@ function planDockerfile(
     steps: [...steps, sealStep()],
     config: EMPTY,
   };
+}
+
+/** One alone where it is not taken apart, or its text is not there yet. */
+function groupsOf(
+  text: string | undefined,
+  shown: string,
+  parts: DockerfileParts,
+): readonly Omit<DockerfileGroup, "carried">[] {
+  if (text === undefined) return [{ text: "", documents: [], shown, inputs: ["."] }];
+  const plain = plainDockerfile(text, parts);
+  const documents = plain.instructions.flatMap((one) => one.documents);
+  return dockerfileGroups(plain) ?? [{ text: plain.text, documents, shown, inputs: ["."] }];
 }
 
 function argumentName(name: string): string {
