@@ -88,13 +88,20 @@ test("the operator sees hosts and background services at the command line, and r
   expect(await skerry(one.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
 });
 
-test("the servers may open the files that their own limits need, whatever the session of skerry up allows", async () => {
+test("the servers may open the files that their own limits need, whatever the session of skerry up allows, or the log says how many", async () => {
+  const raise = ["prlimit", `--nofile=${SERVICE_FILES}:${SERVICE_FILES}`, "true"];
+  const isAllowed = await run("prlimit", "--nofile=4096:4096", ...raise).then(
+    () => true,
+    () => false,
+  );
   await skerry(one.env, "up");
   const platform = await openPlatform(one.state, one.env);
   for (const server of ["control", "host"] as const) {
     const limits = await readFile(`/proc/${await serverPid(platform, server)}/limits`, "utf8");
-    expect(fileLimit(limits), server).toBeGreaterThanOrEqual(SERVICE_FILES);
+    expect(fileLimit(limits), server).toBe(isAllowed ? SERVICE_FILES : 4_096);
   }
+  const log = await readFile(join(one.state, "log/supervisor.log"), "utf8").catch(() => "");
+  expect(log.includes(" the servers may open 4096 files: prlimit: ")).toBe(!isAllowed);
 });
 
 test("the supervisor's log says how a server ended", async () => {

@@ -21,7 +21,12 @@ CMD ["node", "server.js"]
 
 const dockerfileGroups = (text: string) =>
   groupsOf(plainDockerfile(text, { file: "Dockerfile", args: {}, template: undefined }))?.map(
-    ({ documents, carried: _, ...group }) => (documents.length === 0 ? group : { ...group, documents }),
+    ({ documents, text, shown, inputs }) => ({
+      text,
+      shown,
+      inputs,
+      ...(documents.length > 0 && { documents }),
+    }),
   );
 
 /** What decides which files of a folder are copied. */
