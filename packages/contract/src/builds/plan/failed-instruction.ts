@@ -18,25 +18,27 @@ interface Failed {
   readonly said: string | undefined;
 }
 
-/** Such as `RUN make (Dockerfile, line 3)`. Undefined where it is not known. */
-export function failedInstruction({
-  request: { dockerfile, from },
-  group,
-  said = "",
-}: Failed): string | undefined {
+/** Such as `RUN make (Dockerfile, line 3)`, without the place where the text is not known. Undefined where nothing was said. */
+export function failedInstruction({ request, group, said = "" }: Failed): string | undefined {
   const [, stage = "1", index = "", shown = ""] =
     /^(?:\[(\d+)\/\d+\] )?STEP (\d+)\/\d+: (.*)$/s.exec(said) ?? [];
-  if (dockerfile === undefined || shown === "") return undefined;
-  const { path: file = "Dockerfile", text, args = {} } = dockerfile;
-  if (text === undefined) return shownLine(shown);
+  if (request.dockerfile === undefined || shown === "") return undefined;
+  const found = stagesOf(carriedOut(request, group))[Number(stage) - 1]?.[Number(index) - 1];
+  if (found === undefined || !shown.toUpperCase().startsWith(found.word)) return shownLine(shown);
+  return `${shownLine(found.text)} (${request.dockerfile.path ?? "Dockerfile"}, line ${found.line})`;
+}
+
+/** The instructions of that step. */
+function carriedOut(
+  { dockerfile: { path: file = "Dockerfile", text, args = {} } = {}, from }: Failed["request"],
+  group: number,
+): readonly PlainInstruction[] {
+  if (text === undefined) return [];
   const config = { env: {}, user: null, workdir: null };
   const template = from === undefined ? undefined : { name: from, config };
   const plain = unlessRefused(() => plainDockerfile(text, { file, args, template }));
-  if (plain === undefined) return shownLine(shown);
-  const carried = dockerfileGroups(plain)?.[group]?.carried ?? plain.instructions;
-  const found = stagesOf(carried)[Number(stage) - 1]?.[Number(index) - 1];
-  if (found === undefined || !shown.toUpperCase().startsWith(found.word)) return shownLine(shown);
-  return `${shownLine(found.text)} (${file}, line ${found.line})`;
+  if (plain === undefined) return [];
+  return dockerfileGroups(plain)?.[group]?.carried ?? plain.instructions;
 }
 
 /** What a template sets, and what of it the text needs, is not known here. */
