@@ -34,7 +34,10 @@ async function running(guest: FakeGuest) {
   const live = { channel, qmp: { close: () => undefined } };
   const entry = { state: "running", record, live, idlePause, main: undefined } as unknown as Running;
   table.set(entry);
-  const lifecycle = { requireOpen: () => undefined, whyFailed: async (_entry: Running, error: unknown) => error };
+  const lifecycle = {
+    requireOpen: () => undefined,
+    whyFailed: async (_entry: Running, error: unknown) => error,
+  };
   const options = { table, slotWork: new KeyedQueue(), resources: {}, lifecycle };
   const requests = new PauseRequests(options as unknown as PauseRequestsOptions);
   return { requests, peer, table, entry, told, channel };
