@@ -29,6 +29,7 @@ beforeEach(async () => {
   clock = new SteppedClock(world);
   replica = clock.newReplica();
   await replica.look();
+  await world.keepHostsFresh();
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
