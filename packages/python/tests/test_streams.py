@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import base64
 import unittest
+from types import SimpleNamespace
 from typing import List
+from unittest.mock import patch
 
 from scripted_server import EXIT, Handler, Received, ScriptedServer, event, output
 from skerry import Skerry, SkerryConnectionError, SkerryInputError
@@ -74,6 +76,24 @@ class FollowTest(unittest.TestCase):
             [request.target for request in server.received],
             [f"{path}hold=false", *(f"{path}after={at}&hold=false" for at in (2, 10, 10))],
         )
+
+    def test_a_connection_that_breaks_after_an_hour_of_silence_is_made_again(self) -> None:
+        passed_s = 0.0
+        bodies = [followed("stdout", {"data": "YWI="}, 2), followed("stdout", {"data": "YWI="}, 4), followed("exit", EXIT, 4)]
+
+        def script(handler: Handler, _: Received) -> None:
+            handler.begin_events()
+            handler.send_text(bodies.pop(0))
+
+        clock = SimpleNamespace(monotonic=lambda: passed_s)
+        heard: List[str] = []
+        with patch("skerry._sync._executions.clock", clock), ScriptedServer(script) as server:
+            with Skerry(server.base_url, token="sk_test") as skerry:
+                with skerry.sandboxes.follow_execution("sbx_0", "exe_1") as events:
+                    for event_heard in events:
+                        heard.append(event_heard["type"])
+                        passed_s += 3600
+        self.assertEqual(heard, ["stdout", "stdout", "exit"])
 
     def test_what_does_not_pass_or_lasts_too_long_is_an_error(self) -> None:
         gone = event("error", {"code": "execution_not_found", "message": "None."})

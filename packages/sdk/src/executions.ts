@@ -99,24 +99,33 @@ export class Executions {
   async *follow(id: string, options: FollowOptions = {}): AsyncGenerator<FollowEvent, void> {
     const { hold = false, reconnectMs = RECONNECT_MS, signal } = options;
     let { after } = options;
-    for (let awayMs = 0; ;) {
-      const startedMs = performance.now();
+    let lostMs: number | undefined;
+    for (;;) {
+      let openedMs = Infinity;
+      const onOpen = () => void (openedMs = performance.now());
       try {
-        for await (const event of this.#followOnce(id, { after, hold, signal })) {
-          awayMs = 0;
+        for await (const event of this.#followOnce(id, { after, hold, signal }, onOpen)) {
+          lostMs = undefined;
           after = event.position;
           yield event;
           if (event.type === "exit") return;
         }
       } catch (error) {
-        awayMs += performance.now() - startedMs + AGAIN_MS;
-        if (!isPassing(error) || awayMs > reconnectMs) throw error;
+        const nowMs = performance.now();
+        // A connection that has held was there again, also where the command wrote nothing.
+        if (nowMs - openedMs > AGAIN_MS) lostMs = undefined;
+        lostMs ??= nowMs;
+        if (!isPassing(error) || nowMs - lostMs + AGAIN_MS > reconnectMs) throw error;
       }
       await pause(AGAIN_MS, signal);
     }
   }
 
-  async *#followOnce(id: string, { after, hold, signal }: FollowOptions): AsyncGenerator<FollowEvent, void> {
+  async *#followOnce(
+    id: string,
+    { after, hold, signal }: FollowOptions,
+    onOpen: () => void,
+  ): AsyncGenerator<FollowEvent, void> {
     const chunks = await this.#http.open(
       {
         method: "GET",
@@ -126,6 +135,7 @@ export class Executions {
       },
       { signal },
     );
+    onOpen();
     try {
       for await (const event of readEvents(chunks)) {
         const read = readFollowEvent(event);

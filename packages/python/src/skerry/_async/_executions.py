@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time as clock
-from typing import AsyncGenerator, Mapping, Optional, Union
+from typing import AsyncGenerator, List, Mapping, Optional, Union
 
 from .._event_stream import EventReader, EventStreamError
 from .._page import Page
@@ -60,32 +60,37 @@ class AsyncExecutions:
     ) -> AsyncGenerator[FollowEvent, None]:
         """A connection that breaks is made again, and goes on where it was."""
         reached = after
-        away_s = 0.0
+        lost_s: Optional[float] = None
         while True:
-            started_s = clock.monotonic()
-            events = self._follow_once(execution, reached, hold)
+            opened: List[float] = []
+            events = self._follow_once(execution, reached, hold, opened)
             try:
                 async for event in events:
-                    away_s = 0.0
+                    lost_s = None
                     reached = event["position"]
                     yield event
                     if event["type"] == "exit":
                         return
             except (SkerryApiError, SkerryConnectionError) as error:
-                away_s += clock.monotonic() - started_s + _AGAIN_S
-                if not is_passing(error) or away_s > reconnect_s:
+                now_s = clock.monotonic()
+                # A connection that has held was there again, also where the command wrote nothing.
+                if lost_s is None or any(now_s - since_s > _AGAIN_S for since_s in opened):
+                    lost_s = now_s
+                if not is_passing(error) or now_s - lost_s + _AGAIN_S > reconnect_s:
                     raise
             finally:
                 await events.aclose()
             await asyncio.sleep(_AGAIN_S)
 
     async def _follow_once(
-        self, execution: str, after: Optional[int], hold: bool
+        self, execution: str, after: Optional[int], hold: bool, opened: List[float]
     ) -> AsyncGenerator[FollowEvent, None]:
+        """Adds to ``opened`` when the connection is there."""
         query = {"after": after, "hold": hold}
         headers = {"accept": "text/event-stream"}
         request = Request("GET", f"{self._at(execution)}/stream", query=query, headers=headers)
         chunks = self._http.chunks(await self._http.open(request))
+        opened.append(clock.monotonic())
         reader = EventReader()
         try:
             async for chunk in chunks:
