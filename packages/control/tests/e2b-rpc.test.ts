@@ -2,7 +2,9 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { AddressInfo } from "node:net";
 import { beforeAll, describe, expect, test } from "vitest";
+import { buildServer } from "../src/app/server.ts";
 import { Process, Signal, type StreamInputRequestSchema } from "../src/e2b/wire/process_pb.js";
 import { VM_STREAMS_MAX } from "@skerry/contract/bounds";
 import { createE2bSandbox, headersInto, rpcClient, type E2bSandbox, nativeId } from "./support/e2b.ts";
@@ -231,6 +233,28 @@ test.each([
     expect(world.host.executions.all.size).toBe(before);
   },
 );
+
+test("a process that runs on when its control plane stops is followed on another one, and its client hears why", async () => {
+  const server = await buildServer(world.context);
+  await server.app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = server.app.server.address() as AddressInfo;
+  const there = rpcClient({ url: `http://127.0.0.1:${port}` }, Process, { sandbox });
+  let pid = 0;
+  let stopped: Promise<void> | undefined;
+  const failure = await (async () => {
+    for await (const { event } of there.start({ process: shell("repeat") }))
+      if (event?.event.case === "start") {
+        ({ pid } = event.event.value);
+        stopped = server.stop(2_000);
+      }
+  })().catch((error: unknown) => error);
+  await stopped;
+  expect(codeOf(failure)).toBe(Code.Aborted);
+  expect(String(failure)).toContain("The control plane is shutting down");
+  const process = { selector: { case: "pid", value: pid } } as const;
+  for await (const { event } of rpcClient(world, Process, { sandbox }).connect({ process }))
+    if (event?.event.case === "start") await rpcClient(world, Process, { sandbox }).closeStdin({ process });
+});
 
 test("a message of a call that answers once may not be of any size, nor of any type", async () => {
   const list = START.replace("Start", "SendInput");

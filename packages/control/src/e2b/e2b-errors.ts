@@ -48,6 +48,8 @@ const rpcCodes: { readonly [Code in ErrorCode]?: string } = {
   sandbox_not_running: "unavailable",
   sandbox_expired: "unavailable",
   canceled: "canceled",
+  // The clients take `unavailable` for a sandbox that has timed out.
+  shutting_down: "aborted",
   guest_timeout: "deadline_exceeded",
 };
 

@@ -18,10 +18,17 @@ export function callOf({ values, signal }: HandlerContext): SandboxCall {
   const call = values.get(sandboxCallKey);
   if (call === undefined) throw new Error("a procedure was called without a sandbox");
   const gone = new AbortController();
-  const end = () => gone.abort(new SkerryError("canceled", "The client's time is over, or it went away."));
+  const end = () => gone.abort(whyGone(signal.reason));
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });
   return { ...call, gone: gone.signal };
+}
+
+/** The reason that we have given, such as that its token was revoked, or that this process ends. */
+function whyGone(reason: unknown): SkerryError {
+  return reason instanceof SkerryError
+    ? reason
+    : new SkerryError("canceled", "The client's time is over, or it went away.");
 }
 
 /** An error as the client gets it. Where the client's own time is over, that is the reason, whatever broke off first. */
