@@ -1,13 +1,14 @@
 // `skerry up` and `skerry down` on a machine that others use too: who else is at work, who holds the port, whose files are in the way.
 
 import { once } from "node:events";
-import { lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { appendFile, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { fileLimit, SERVICE_FILES } from "@skerry/contract/connections/file-limit";
 import { readConfig } from "../packages/host/src/config.ts";
+import { psql } from "./support/organizations.ts";
 import {
   newInstallation,
   nothingWaits,
@@ -63,6 +64,17 @@ test("two skerry up at once start one Skerry, and both end when it is ready", as
   expect(await supervisorsOf(one.state)).toHaveLength(1);
   const platform = await openPlatform(one.state, one.env);
   expect(await platform.client.health()).toBeDefined();
+});
+
+test("the private database has connections for four control processes, also where a version before has made it", async () => {
+  const settings = join(one.state, "postgres/postgresql.conf");
+  await skerry(one.env, "down");
+  await appendFile(settings, "max_connections = 50\n");
+  await skerry(one.env, "up");
+  await psql(
+    one,
+    "do $$ begin if current_setting('max_connections')::integer < 4 * 40 then raise 'too few'; end if; end $$",
+  );
 });
 
 test("the operator sees hosts and background services at the command line, and runs one by hand", async () => {

@@ -17,9 +17,12 @@ const SETTINGS = `# Written by skerry up.
 listen_addresses = ''
 unix_socket_permissions = 0700
 shared_buffers = 32MB
-max_connections = 50
 fsync = on
 `;
+
+/** For four control processes, which have 40 each at most, and the operator's commands. Told at each start, because clusters of versions before have 50 in their
+ *  settings: too few for a second process. */
+const connectionsMax = "max_connections=200";
 
 /** In the folder of sockets and locks, as long as the cluster is being made: what lies in the data folder then is half of one. */
 const MAKING = "postgres.making";
@@ -93,8 +96,8 @@ export class Postgres {
       // Without -l the server inherits our open file and never opens one by name.
       await using log = await openLog(this.#layout, "postgres");
       // Told at each start, because the state folder may have been moved or restored elsewhere since the last one.
-      const socket = `-c unix_socket_directories=${shellQuoted(postgresSocketFolder)}`;
-      await mustRun(join(this.#bin, "pg_ctl"), ["start", "-s", "-w", "-D", postgresData, "-o", socket], {
+      const options = `-c unix_socket_directories=${shellQuoted(postgresSocketFolder)} -c ${connectionsMax}`;
+      await mustRun(join(this.#bin, "pg_ctl"), ["start", "-s", "-w", "-D", postgresData, "-o", options], {
         ...this.#as,
         stdoutFd: log.fd,
         deadlineMs: START_DEADLINE_MS,
@@ -107,7 +110,8 @@ export class Postgres {
   serverCommand(): { readonly program: string; readonly args: readonly string[] } {
     const { postgresData, postgresSocketFolder } = this.#layout;
     const socket = `unix_socket_directories="${postgresSocketFolder}"`;
-    return { program: join(this.#bin, "postgres"), args: ["-D", postgresData, "-c", socket] };
+    const args = ["-D", postgresData, "-c", socket, "-c", connectionsMax];
+    return { program: join(this.#bin, "postgres"), args };
   }
 
   /** The server runs. */
