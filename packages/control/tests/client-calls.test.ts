@@ -70,7 +70,7 @@ function aboutOf(id: OperationId, { path, body }: Call): At {
   const pattern = operations[id].path.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)").replace("*", "(?<path>.*)");
   const found = new RegExp(`^${pattern}$`).exec(decodeURIComponent(path.replace(/\?.*/, "")))?.groups;
   const inPath = { ...names, template: "", tag: "", user_id: "", ...found };
-  const said = { name: "", snapshot: "", template: "", ...(typeof body === "object" && body) };
+  const said = { code: "", name: "", snapshot: "", template: "", ...(typeof body === "object" && body) };
   return { ...inPath, path: `/${inPath.path}`, said };
 }
 
@@ -175,7 +175,7 @@ const otherMethods = [
 test("each method of the TypeScript client is in a row, or makes the call of one that is", async () => {
   const made = new Set<string>();
   const noted = callsOf(skerry, (name) => made.add(name));
-  const said = { name: "x", snapshot: "x", template: "x" };
+  const said = { code: "x", name: "x", snapshot: "x", template: "x" };
   const at = { ...{ id: "x", execution: "x", path: "/x", port: "1", name: "x", host: "x" }, said };
   const called = rows.map(async ([, { sdk }]) => {
     if (isOffered(sdk)) await sdk(noted, { ...at, template: "x", tag: "x", user_id: "x" });

@@ -17,7 +17,7 @@ export interface At {
   readonly tag: string;
   readonly user_id: string;
   /** Fields of its body that are text. */
-  readonly said: Readonly<Record<"name" | "snapshot" | "template", string>>;
+  readonly said: Readonly<Record<"code" | "name" | "snapshot" | "template", string>>;
 }
 
 /** A client that does not offer the operation, or not as a call of its own. */

@@ -86,6 +86,11 @@ export const organizationClientCalls = {
     cli: "open --json",
     gives: { cli: { url: expect.stringMatching(/\/ui\/login#code=\S+$/), expires_at: expect.any(String) } },
   },
+  describeLoginCode: {
+    sdk: ({ sessions }, { said }) => sessions.describeLoginCode(said.code),
+    python: forBrowsers,
+    cli: forBrowsers,
+  },
   createSession: {
     sdk: leftOut("only a page of the server can log in: packages/dashboard/tests/login-code.test.ts"),
     python: forBrowsers,
