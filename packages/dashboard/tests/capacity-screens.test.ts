@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { heartbeat } from "../../control/src/hosts/heartbeat.ts";
+import { drainFinisher } from "../../control/src/moves/drain-finisher.ts";
 import { mover } from "../../control/src/moves/mover.ts";
 import { FakeHost } from "../../control/tests/support/fake-host.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
@@ -75,6 +76,13 @@ test("a drain is seen travelling, from the one bar to the other, without a butto
   }
   await guests("second").getByText("traveller, running").waitFor();
   await first.getByText("0 left: 0 on their way, 0 still wait. 1 arrived so far.").waitFor();
+  await drainFinisher(world.context, 1_000).activate(never);
+  await first.getByText("maintenance").first().waitFor();
+  await guests("second").getByText("traveller, running").click();
+  await page.getByRole("heading", { level: 1 }).getByText("traveller").waitFor();
+  const { body } = await world.call<{ items: readonly { id: string; name: string }[] }>("GET", "/v1/hosts");
+  const there = body.items.find(({ name }) => name === "second")?.id ?? "";
+  await page.getByRole("main").getByText(there).waitFor();
 });
 
 test("cells that are too narrow to hit lead to their guests, and so does the list below them", async () => {
