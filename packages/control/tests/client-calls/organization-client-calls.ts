@@ -96,13 +96,6 @@ export const organizationClientCalls = {
     python: forBrowsers,
     cli: forBrowsers,
   },
-  describeLoginCode: {
-    sdk: leftOut(
-      "only a page of the server asks whom a code logs in: packages/dashboard/tests/login-code.test.ts",
-    ),
-    python: forBrowsers,
-    cli: forBrowsers,
-  },
   endSession: { sdk: ({ sessions }) => sessions.end(), python: forBrowsers, cli: forBrowsers },
   listTokens: {
     sdk: ({ tokens }) => tokens.page(),
