@@ -134,6 +134,14 @@ test("a download that breaks off leaves the old file as it was and nothing besid
   expect(await readFile(join(shell.folder, "out"), "utf8")).toBe("old");
 });
 
+test("a download of what is not there says so, and makes no file", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await shell.run("sandbox", "download", "sbx_0", "/no/such/file", "out");
+  expect([code, stderr]).toEqual([1, expect.stringContaining("(file_not_found)")]);
+  expect(await readdir(shell.folder)).toEqual([]);
+});
+
 test("Ctrl-C during a download leaves no file behind", async () => {
   const begun = Promise.withResolvers<void>();
   await using server = await ScriptedServer.start((response) => {
