@@ -1,4 +1,5 @@
-// The Python client as its users have it, from the server that it is for, against real microVMs; and the examples of its documentation.
+// The Python client as its users have it, from the server that it is for, against real microVMs; and the examples of its documentation. Each of its
+// calls is in `packages/control/tests/client-calls.test.ts`.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -44,14 +45,14 @@ test("the server hands out the wheel that was built with it, under the name that
   expect(await readFile(join(folder, basename(wheel)))).toEqual(await readFile(wheel));
 });
 
-test("a sandbox is made, used and destroyed", async () => {
+test("a sandbox is made, runs commands, takes files and gives them back, and is destroyed", async () => {
   const output = await printed(`
-import io, json, time
+import io
 from pathlib import Path
-from skerry import ConflictError, NotFoundError, Skerry
+from skerry import ConflictError, Skerry
 
 with Skerry() as skerry:
-    with skerry.sandboxes.create(template="base", timeout="10m", env={"GREETING": "hello"}, metadata={"test": "python"}) as sandbox:
+    with skerry.sandboxes.create(template="base", timeout="10m", env={"GREETING": "hello"}) as sandbox:
         data = bytes(range(256)) * 4096
         sandbox.upload("/work/a b/ü.bin", io.BytesIO(data), mode="0700")
         sandbox.upload("/work/program.py", Path(__file__))
@@ -74,80 +75,40 @@ with Skerry() as skerry:
                 break
         else:
             raise AssertionError("the command runs on")
-
-        report = sandbox.set_egress(mode="deny_all", allow_cidrs=["192.0.2.0/24"])
-        assert report["mode"] == "deny_all" and sandbox.egress()["allow_cidrs"] == ["192.0.2.0/24"]
-        sandbox.set_egress(mode="deny_all", if_version=report["version"])
-        try:
-            sandbox.set_egress(mode="allow_all", if_version=report["version"])
-            raise AssertionError("it had been changed")
-        except ConflictError as error:
-            assert error.code == "version_mismatch" and sandbox.egress()["mode"] == "deny_all"
-        while not skerry.usage(step="1h")["items"]:
-            time.sleep(0.2)
-        assert skerry.sandboxes.page(limit=1, q=sandbox.id, counts=True).counts["running"] == 1
-        with skerry.audit.export(format="csv", resource_id=sandbox.id) as chunks:
-            assert sum("sandbox.egress.set" in line for line in b"".join(chunks).decode().split()) == 2
-        before = sandbox.info["expires_at"]
-        assert sandbox.keepalive(timeout="1h").info["expires_at"] > before
-        found = [it.id for it in skerry.sandboxes.list(metadata={"test": "python"}, alive=True)]
-        assert found == [sandbox.id], found
     assert sandbox.refresh().info["status"] == "destroyed"
     try:
         sandbox.execute("true")
     except ConflictError as error:
         print(error.code)
-    try:
-        skerry.sandboxes.get("sbx_00000000000000000000000000")
-    except NotFoundError as error:
-        print(error.code, error.request_id is not None)
-    print(skerry.me()["role"], skerry.status()["hosts"] is not None, skerry.health()["status"])
-    print([size["name"] for size in skerry.sizes.list()][0], skerry.templates.list()[0]["name"])
-    minted = skerry.tokens.create(name="python", expires_in="1h", scopes=["sandboxes:read"])
-    assert minted["id"] in [token["id"] for token in skerry.tokens.list()]
-    skerry.tokens.revoke(minted["id"])
-    print(next(skerry.audit.list(action="token.revoke"))["outcome"], [it["status"] for it in skerry.hosts.list()])
 `);
-  expect(output.trimEnd().split("\n")).toEqual([
-    "sandbox_not_running",
-    "sandbox_not_found True",
-    "owner True healthy",
-    "shared-cpu-1x base",
-    "success ['online']",
-  ]);
+  expect(output).toBe("sandbox_not_running\n");
 });
 
-test("the same works with asyncio, and commands run at the same time", async () => {
+test("with asyncio commands run at the same time, and one whose task is canceled is killed", async () => {
   const output = await printed(`
 import asyncio
 from skerry import AsyncSkerry
 
 async def main() -> None:
     async with AsyncSkerry() as skerry, await skerry.sandboxes.create(template="base") as sandbox:
-        await sandbox.upload("/work/in", "text")
-        run, content, listing = await asyncio.gather(
-            sandbox.execute("cat", stdin="in"), sandbox.download("/work/in"), sandbox.list_directory("/work")
+        # Each waits for the other.
+        await asyncio.gather(
+            sandbox.execute("touch /root/one; until [ -e /root/two ]; do sleep 0.1; done", timeout="2m"),
+            sandbox.execute("touch /root/two; until [ -e /root/one ]; do sleep 0.1; done", timeout="2m"),
         )
-        assert (run["stdout"], content, len(listing["entries"])) == ("in", b"text", 1)
-        seen = []
-        async with sandbox.execute_stream("echo out; echo err >&2; exit 7") as events:
-            async for event in events:
-                seen.append(event["exit_code"] if event["type"] == "exit" else event["type"])
-        print(sorted(seen[:-1]), seen[-1])
         # The second command says that the first one runs.
-        task = asyncio.create_task(sandbox.execute("touch /work/begun; sleep 60"))
-        await sandbox.execute("until [ -e /work/begun ]; do sleep 0.1; done", timeout="2m")
+        task = asyncio.create_task(sandbox.execute("touch /root/begun; sleep 60"))
+        await sandbox.execute("until [ -e /root/begun ]; do sleep 0.1; done", timeout="2m")
         task.cancel()
         try:
             await task
         except asyncio.CancelledError:
             print("canceled")
         await sandbox.execute("while pgrep -x sleep; do :; done", timeout="2m")
-        print([one.id == sandbox.id async for one in skerry.sandboxes.list(status="running")].count(True))
 
 asyncio.run(main())
 `);
-  expect(output.trimEnd().split("\n")).toEqual(["['stderr', 'stdout'] 7", "canceled", "1"]);
+  expect(output).toBe("canceled\n");
 });
 
 const examples = await Promise.all(
