@@ -1,8 +1,8 @@
 // Modules of Debian's kernel that a guest has. A guest has no others, and its own `modprobe` finds none: all of them are in memory when it is up, so that
 // a clone has them as its template does.
 
-/** What reaches the root disk, the network and the host. */
-const ofMachine = [
+/** What reaches the root disk, the network and the host. Each after those that it needs: `virtio_ring` before `virtio`, `failover` before `net_failover`. */
+export const GUEST_MODULES: readonly string[] = [
   "drivers/virtio/virtio_ring",
   "drivers/virtio/virtio",
   "drivers/virtio/virtio_mmio",
@@ -15,77 +15,3 @@ const ofMachine = [
   // Of builds, whose file systems lie in layers; and of containers in a guest.
   "fs/overlayfs/overlay",
 ];
-
-/** What programs of users expect of a kernel: networks of containers with their rules (iptables as well as nftables), VPNs, file systems by FUSE and
- *  images that are mounted. 1.6 MB in memory, which all clones of a template share. */
-const ofUsers = [
-  "drivers/net/tun",
-  "fs/fuse/fuse",
-  "drivers/block/loop",
-  "net/llc/llc",
-  "net/802/stp",
-  "net/bridge/bridge",
-  "drivers/net/veth",
-  "net/netfilter/nfnetlink",
-  "lib/libcrc32c",
-  "net/netfilter/nf_tables",
-  "net/netfilter/x_tables",
-  "net/netfilter/nft_compat",
-  "net/ipv4/netfilter/nf_defrag_ipv4",
-  "net/ipv6/netfilter/nf_defrag_ipv6",
-  "net/netfilter/nf_conntrack",
-  "net/netfilter/nf_nat",
-  "net/netfilter/nft_chain_nat",
-  "net/netfilter/nft_ct",
-  "net/netfilter/nft_masq",
-  "net/netfilter/nft_nat",
-  "net/netfilter/nft_redir",
-  "net/ipv4/netfilter/nf_reject_ipv4",
-  "net/ipv6/netfilter/nf_reject_ipv6",
-  "net/netfilter/nft_reject",
-  "net/netfilter/nft_reject_inet",
-  "net/netfilter/nft_limit",
-  "net/netfilter/nft_fib",
-  "net/ipv6/netfilter/nft_fib_ipv6",
-  "net/ipv4/netfilter/nft_fib_ipv4",
-  "net/netfilter/nft_fib_inet",
-  "net/ipv4/netfilter/ip_tables",
-  "net/ipv4/netfilter/iptable_filter",
-  "net/ipv4/netfilter/iptable_nat",
-  "net/ipv4/netfilter/iptable_mangle",
-  "net/ipv4/netfilter/iptable_raw",
-  "net/ipv6/netfilter/ip6_tables",
-  "net/ipv6/netfilter/ip6table_filter",
-  "net/ipv6/netfilter/ip6table_nat",
-  "net/ipv6/netfilter/ip6table_mangle",
-  "net/ipv6/netfilter/ip6table_raw",
-  "net/netfilter/xt_conntrack",
-  "net/netfilter/xt_MASQUERADE",
-  "net/netfilter/xt_REDIRECT",
-  "net/netfilter/xt_addrtype",
-  "net/netfilter/xt_comment",
-  "net/netfilter/xt_tcpudp",
-  "net/netfilter/xt_multiport",
-  "net/netfilter/xt_mark",
-  "net/netfilter/xt_limit",
-  "net/netfilter/xt_nat",
-  "net/netfilter/xt_state",
-  "net/netfilter/xt_owner",
-  "net/ipv4/netfilter/ipt_REJECT",
-  "net/ipv6/netfilter/ip6t_REJECT",
-  "net/netfilter/xt_TCPMSS",
-  "net/bridge/br_netfilter",
-  "net/netfilter/nf_conntrack_netlink",
-  "lib/crypto/libcurve25519-generic",
-  "net/ipv4/udp_tunnel",
-  "net/ipv6/ip6_udp_tunnel",
-  "arch/x86/crypto/poly1305-x86_64",
-  "lib/crypto/libchacha",
-  "arch/x86/crypto/chacha-x86_64",
-  "lib/crypto/libchacha20poly1305",
-  "arch/x86/crypto/curve25519-x86_64",
-  "drivers/net/wireguard/wireguard",
-];
-
-/** Each after those that it needs: `virtio_ring` before `virtio`, `failover` before `net_failover`. */
-export const GUEST_MODULES: readonly string[] = [...ofMachine, ...ofUsers];
