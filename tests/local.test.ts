@@ -58,9 +58,7 @@ test("a database folder that does not say that it was made to its end is left as
 });
 
 test("two skerry up at once start one Skerry, and both end when it is ready", async () => {
-  // A session that allows few files, for the test of the servers' own limit below.
-  const up = () => skerryWithFiles(4_096, one.env, "up");
-  await Promise.all([up(), up()]);
+  await Promise.all([skerry(one.env, "up"), skerry(one.env, "up")]);
   expect(await supervisorsOf(one.state)).toHaveLength(1);
   const platform = await openPlatform(one.state, one.env);
   expect(await platform.client.health()).toBeDefined();
@@ -106,13 +104,14 @@ test("the servers may open the files that their own limits need, whatever the se
     () => true,
     () => false,
   );
-  await skerry(one.env, "up");
-  const platform = await openPlatform(one.state, one.env);
+  await using here = await installation();
+  await skerryWithFiles(4_096, here.env, "up");
+  const platform = await openPlatform(here.state, here.env);
   for (const server of ["control", "host"] as const) {
     const limits = await readFile(`/proc/${await serverPid(platform, server)}/limits`, "utf8");
     expect(fileLimit(limits), server).toBe(isAllowed ? SERVICE_FILES : 4_096);
   }
-  const log = await readFile(join(one.state, "log/supervisor.log"), "utf8").catch(() => "");
+  const log = await readFile(join(here.state, "log/supervisor.log"), "utf8").catch(() => "");
   expect(log.includes(" the servers may open 4096 files: prlimit: ")).toBe(!isAllowed);
 });
 
