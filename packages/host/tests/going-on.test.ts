@@ -94,7 +94,7 @@ test.each([
   ["has not written to its disk", "saved", true],
   ["has", "other", false],
 ])(
-  "where QEMU ends as it lets a guest go on, and the guest %s, staying paused is %s",
+  "where QEMU ends as it lets a guest go on that %s, the sandbox is paused only if its disk is as it was",
   async (_what, disk, stays) => {
     const record = await aboutToRun();
     const socket = join(record.folder, "qmp.sock");
