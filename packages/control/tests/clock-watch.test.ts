@@ -5,25 +5,24 @@ import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { ClockWatch } from "../src/platform/clock-watch.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { parseExposition, valueOf } from "./support/exposition.ts";
-import { SteppedClock } from "./support/stepped-clock.ts";
-import { World } from "./support/world.ts";
+import {
+  SECOND_MS,
+  MINUTE_MS,
+  HOUR_MS,
+  DAY_MS,
+  YEAR_MS,
+  openStepped,
+  type SteppedClock,
+} from "./support/stepped-clock.ts";
+import type { World } from "./support/world.ts";
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const YEAR_MS = 365 * DAY_MS;
 const MINUTES = { ofYear: YEAR_MS / MINUTE_MS, ofDay: DAY_MS / MINUTE_MS };
 
 let world: World;
 let clock: SteppedClock;
 let replica: ClockWatch;
 beforeEach(async () => {
-  world = await World.open();
-  clock = new SteppedClock(world);
-  replica = clock.newReplica();
-  await replica.look();
-  await world.keepHostsFresh();
+  ({ world, clock, replica } = await openStepped());
 });
 afterEach(() => world[Symbol.asyncDispose]());
 

@@ -161,9 +161,9 @@ export function organizationInHeader(request: FastifyRequest): string | undefine
 /** The secret of the token that was sent, or of the browser's session. What a guest answers may not come by a cookie: a page of ours that
  *  its redirect or its script reached would act for the person who looks at it. */
 export function secretOf(request: FastifyRequest): string | undefined {
-  const [first] = secretsShown(request);
-  if (operationOf(request)?.method === "ANY") return secretsShown(request).find(isSecret);
-  return first ?? sessionSecretOf(request, { isUpgrade: isUpgrade(countedRequestOf(request)) });
+  const shown = secretsShown(request);
+  if (operationOf(request)?.method === "ANY") return shown.find(isSecret);
+  return shown[0] ?? sessionSecretOf(request, { isUpgrade: isUpgrade(countedRequestOf(request)) });
 }
 
 /** In each place that has one. Of a request to a port all others may be credentials of what listens there, whatever is in their places. */

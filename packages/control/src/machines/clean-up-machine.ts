@@ -11,7 +11,7 @@ import { machineVms } from "./machines.ts";
 import { atRest, begun, rolledBack, transitionMachine, type MachineRow } from "./machine-store.ts";
 import type { MachineFact } from "./machine-facts.ts";
 import { cancelRestart, queueRestart } from "./restart-queue-store.ts";
-import { orPostpone, postpone } from "../vms/postpone.ts";
+import { endUnwanted, orPostpone, postpone } from "../vms/postpone.ts";
 import type { MachineAction } from "./machine-reconcile.ts";
 
 interface Work {
@@ -52,29 +52,18 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
         context,
         action.row,
         () => finishDestroyingMachine(context, action.row, stop),
-        // What its host still has of it is removed as any microVM that its machine does not need.
+        // VM cleanup removes what the host still has of it, as any microVM that its machine does not need.
         () => giveUpDestroying(context, action.row),
       );
     case "halt":
-      return unwanted(context, action, "a microVM that its machine does not want is stopped", async () => {
+      return endUnwanted(context, action, "a microVM that its machine does not want is stopped", async () => {
         await client.stopVm(action.vm, 0, stop).catch(nothingThere);
       });
     case "discard":
-      return unwanted(context, action, "a microVM that its machine does not need is removed", () =>
+      return endUnwanted(context, action, "a microVM that its machine does not need is removed", () =>
         client.destroyVm(action.vm, stop),
       );
   }
-}
-
-/** Its row, which is at rest, counts the attempts. */
-function unwanted(
-  context: Context,
-  { vm, row }: MachineAction & { kind: "halt" | "discard" },
-  what: string,
-  end: () => Promise<void>,
-): Promise<void> {
-  if (row === undefined || row.attempts === 0) context.log.warn({ machine_id: vm.id }, what);
-  return row === undefined ? end() : orPostpone(context, row, end);
 }
 
 async function end(

@@ -4,7 +4,7 @@ import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { reapplyEgress } from "../vms/egress/egress.ts";
-import { orPostpone } from "../vms/postpone.ts";
+import { endUnwanted, orPostpone } from "../vms/postpone.ts";
 import { finishDestroying } from "./destroy-sandbox.ts";
 import { adoptSandbox } from "./sandbox-facts.ts";
 import { finishPausing } from "./pause-sandbox.ts";
@@ -27,7 +27,9 @@ export async function cleanUpSandbox(
 ): Promise<void> {
   switch (action.kind) {
     case "discard":
-      return discard(context, action, () => client.destroyVm(action.vm, stop));
+      return endUnwanted(context, action, "a microVM without a live row is removed", () =>
+        client.destroyVm(action.vm, stop),
+      );
     case "fail":
       if (!(await fail(context, action, service))) return;
       context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
@@ -54,21 +56,10 @@ export async function cleanUpSandbox(
         context,
         action.row,
         () => finishDestroying(context, action.row, stop),
-        // What its host still has of it is removed as any microVM without a live row.
+        // VM cleanup removes what the host still has of it, as any microVM without a live row.
         async () => void (await transitionSandbox(context.db, action.row, "destroyed", { isGivenUp: true })),
       );
   }
-}
-
-/** Its row, which is over, counts the attempts. */
-function discard(
-  context: Context,
-  { vm, row }: Action & { kind: "discard" },
-  remove: () => Promise<void>,
-): Promise<void> {
-  if (row === undefined || row.attempts === 0)
-    context.log.warn({ sandbox_id: vm.id }, "a microVM without a live row is removed");
-  return row === undefined ? remove() : orPostpone(context, row, remove);
 }
 
 /** False where another writer was first. */

@@ -5,15 +5,8 @@ import type { HostSnapshot } from "@skerry/contract/host-api/snapshots";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
-import { isOfHost } from "../host-client/host-errors.ts";
-import { Postponed, TRIES_MAX } from "../vms/postpone.ts";
-import {
-  confirmDeleted,
-  postponeSnapshot,
-  snapshotsOnHost,
-  transitionSnapshot,
-  type SnapshotFact,
-} from "./snapshot-store.ts";
+import { orPostpone } from "../vms/postpone.ts";
+import { confirmDeleted, snapshotsOnHost, transitionSnapshot, type SnapshotFact } from "./snapshot-store.ts";
 import { snapshotReconcileActions, type SnapshotAction } from "./snapshot-reconcile.ts";
 import { finishDeleting } from "./snapshots.ts";
 
@@ -84,30 +77,7 @@ async function finish(
     context,
     row,
     () => finishDeleting(context, { ...row, host_id: hostId }, stop),
-    // What its host still has of it is removed as what came there after its end.
+    // VM cleanup removes what the host still has, as it removes what comes there after the end of a snapshot.
     async () => void (await transitionSnapshot(context.db, row, "deleted", { isGivenUp: true })),
   );
-}
-
-type Tried = Pick<SnapshotFact, "id" | "status" | "attempts">;
-
-/** Where it fails: later. The log says it once; after the last attempt that the host has answered with an error as well, `giveUp` is called. */
-async function orPostpone(
-  context: Context,
-  { id, status, attempts }: Tried,
-  work: () => Promise<void>,
-  giveUp?: () => Promise<void>,
-): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    const told = { err: error, snapshot_id: id, status };
-    if (giveUp !== undefined && attempts + 1 >= TRIES_MAX && isOfHost(error)) {
-      context.log.error(told, "a host has failed at a snapshot too often, and is asked no more");
-      return giveUp();
-    }
-    if (attempts === 0) context.log.warn(told, "a host has failed at a snapshot, and is asked again");
-    await postponeSnapshot(context.db, { id, error });
-    throw new Postponed("a snapshot waits for its next attempt", { cause: error });
-  }
 }

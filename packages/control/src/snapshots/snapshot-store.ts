@@ -6,13 +6,11 @@ import { canSnapshotTransition, type SnapshotStatus } from "@skerry/contract/sna
 import { SkerryError } from "@skerry/contract/errors";
 import { idKinds } from "@skerry/contract/ids";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
-import { backoff } from "../db/backoff.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
-import { saidBy, withFailure } from "../db/host-failure.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { vmTable } from "../db/vm-table.ts";
 import { quoted } from "../values/quoted.ts";
-import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
+import { isPostponed } from "../vms/postpone.ts";
 
 export type SnapshotRow = Selectable<Tables["snapshots"]> & {
   /** Name of its host where that is not heard of; only where it is read to be shown. */
@@ -197,23 +195,6 @@ export async function snapshotsOnHost(db: Queries, hostId: string): Promise<Snap
     )
     order by retry_at limit ${FACTS_MAX}`.execute(db);
   return rows;
-}
-
-/** After an attempt to delete it that failed: the next one comes after 2, 4, 8 … 60 s, or at once. */
-export async function postponeSnapshot(
-  db: Queries,
-  {
-    id,
-    error,
-    isAtOnce = false,
-  }: { readonly id: string; readonly error: unknown; readonly isAtOnce?: boolean },
-): Promise<void> {
-  await sql`
-    update snapshots set
-      attempts = attempts + 1,
-      retry_at = now() + ${isAtOnce ? sql`interval '0'` : backoff(sql`attempts + 1`, RETRY_MAX_S)},
-      reason = ${withFailure(saidBy(error))}
-    where id = ${id} and status in ('deleting', 'deleted')`.execute(db);
 }
 
 /** Nothing of one that was deleted is left on its host. */

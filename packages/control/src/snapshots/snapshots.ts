@@ -11,11 +11,11 @@ import type { Outcome } from "../idempotency/create-once.ts";
 import { checkText } from "../values/check-text.ts";
 import { readPage, type Page } from "../values/page.ts";
 import { quoted } from "../values/quoted.ts";
+import { leaveToCleanup } from "../vms/postpone.ts";
 import {
   findSnapshot,
   isGoneBackTo,
   listSnapshots,
-  postponeSnapshot,
   snapshotsOfIds,
   transitionSnapshot,
   type ShownSnapshots,
@@ -173,14 +173,7 @@ export async function deleteSnapshot(context: Context, caller: Caller, asked: st
     },
     () => new SkerryError("internal", "The snapshot changed too often to be deleted."),
   );
-  await finishDeleting(context, row).catch(async (error: unknown) => {
-    context.log.warn(
-      { err: error, snapshot_id: row.id },
-      "a host has failed at a snapshot, and is asked again",
-    );
-    await postponeSnapshot(context.db, { id: row.id, error, isAtOnce: true });
-    context.wake("vm-cleanup");
-  });
+  await finishDeleting(context, row).catch((error: unknown) => leaveToCleanup(context, row, error));
 }
 
 /** With a host that has been removed it is gone for us. Throws while a rollback to it is under way: nothing else may be left of that VM. */

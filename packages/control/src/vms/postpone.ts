@@ -1,12 +1,13 @@
-// After a failed attempt to bring a sandbox or a machine to its desired state.
+// Attempts of VM cleanup to bring a sandbox, a machine or a snapshot to its desired state, where one of them has failed.
 
+import { kindOf } from "@skerry/contract/ids";
 import { sql } from "kysely";
 import { backoff } from "../db/backoff.ts";
 import type { Database } from "../db/database.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 import { saidBy, withFailure } from "../db/host-failure.ts";
 import type { Context } from "../context.ts";
-import { vmTable } from "../db/vm-table.ts";
+import { triedTable } from "../db/vm-table.ts";
 import { isOfHost } from "../host-client/host-errors.ts";
 
 /** Longest pause between two attempts at a stuck VM, in seconds. */
@@ -32,8 +33,9 @@ export class Postponed extends Error {
 }
 
 /**
- * What cannot be done now is tried again later and later, so that a stuck VM does not hide the others. The row says what its host says; the log says it
- * once. Where the host has answered the last of `TRIES_MAX` attempts with an error as well, `giveUp` says what becomes of the row.
+ * Does the work. Where it fails, the next attempt comes later and later, so that a stuck VM does not hide the others. The
+ * row says what its host says; the log says it once. Where the host has answered the last of `TRIES_MAX` attempts with an
+ * error as well, `giveUp` says what becomes of the row.
  */
 export async function orPostpone(
   context: Context,
@@ -46,34 +48,56 @@ export async function orPostpone(
   } catch (error) {
     const isOver = row.attempts + 1 >= TRIES_MAX && isOfHost(error);
     if (giveUp !== undefined && isOver) {
-      const { id: vm_id, status } = row;
       context.log.error(
-        { err: error, vm_id, status },
-        "a host has failed at a VM too often, and is asked no more",
+        factsOf(row, error),
+        `a host has failed at ${nounOf(row)} too often, and is asked no more`,
       );
       return giveUp(saidBy(error));
     }
     if (row.attempts === 0) tellFailure(context, row, error);
     await postpone(context.db, row, { error });
-    throw new Postponed("a VM waits for its next attempt", { cause: error });
+    throw new Postponed(`${nounOf(row)} waits for its next attempt`, { cause: error });
   }
+}
+
+/** Ends a microVM that no row wants. The row of its sandbox or machine, where there is one, is at rest and counts the attempts. */
+export async function endUnwanted(
+  context: Context,
+  { vm, row }: { readonly vm: { readonly id: string }; readonly row?: Tried },
+  what: string,
+  end: () => Promise<void>,
+): Promise<void> {
+  if (row === undefined || row.attempts === 0) context.log.warn({ vm_id: vm.id }, what);
+  return row === undefined ? end() : orPostpone(context, row, end);
 }
 
 /** The first attempt, by the request itself, has failed: VM cleanup makes the next one at once. Never rejects. */
 export async function leaveToCleanup(context: Context, row: Tried, error: unknown): Promise<void> {
   tellFailure(context, row, error);
   await postpone(context.db, row, { error, isAtOnce: true }).catch((failure: unknown) =>
-    context.log.warn({ err: failure, vm_id: row.id }, "an attempt that failed could not be noted down"),
+    context.log.warn(factsOf(row, failure), "an attempt that failed could not be noted down"),
   );
   context.wake("vm-cleanup");
 }
 
-function tellFailure({ log }: Context, { id: vm_id, status }: Tried, error: unknown): void {
-  log.warn({ err: error, vm_id, status }, "a host has failed at a VM, and is asked again");
+function tellFailure({ log }: Context, row: Tried, error: unknown): void {
+  log.warn(factsOf(row, error), `a host has failed at ${nounOf(row)}, and is asked again`);
 }
 
-/** In these `reason` tells that the host fails. */
-const onTheWay = ["pausing", "resuming", "stopping", "destroying"] as const;
+function nounOf({ id }: Tried): string {
+  return kindOf(id) === "snapshot" ? "a snapshot" : "a VM";
+}
+
+function factsOf({ id, status }: Tried, error: unknown): object {
+  return { err: error, ...(kindOf(id) === "snapshot" ? { snapshot_id: id } : { vm_id: id }), status };
+}
+
+/** Statuses in which `reason` tells that the host fails. */
+const onTheWay: readonly string[] = [
+  ...["pausing", "resuming", "stopping", "destroying"],
+  // Of a snapshot, whose host may still have it after its end.
+  ...["deleting", "deleted"],
+];
 
 interface Postponement {
   /** Of the attempt; undefined where it is still under way. */
@@ -91,9 +115,9 @@ export async function postpone(
     error === undefined
       ? sql<number>`greatest(attempts, least(attempts + 1, ${TRIES_MAX - 2}::integer))`
       : sql<number>`attempts + 1`;
-  const isTold = error !== undefined && (onTheWay as readonly string[]).includes(status);
+  const isTold = error !== undefined && onTheWay.includes(status);
   await sql`
-    update ${vmTable(id)} set
+    update ${triedTable(id)} set
       attempts = ${attempts},
       retry_at = now() + ${isAtOnce ? sql`interval '0'` : backoff(sql`attempts + 1`, RETRY_MAX_S)},
       reason = ${isTold ? withFailure(saidBy(error)) : sql`reason`}

@@ -4,7 +4,13 @@
 import { sql } from "kysely";
 import type { Database } from "../../src/db/database.ts";
 import { ClockWatch } from "../../src/platform/clock-watch.ts";
-import type { World } from "./world.ts";
+import { World } from "./world.ts";
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+export const YEAR_MS = 365 * DAY_MS;
 
 export class SteppedClock {
   readonly #world: World;
@@ -49,7 +55,21 @@ export class SteppedClock {
   }
 }
 
-/** Each time of each row, of which no trigger hears. */
+/** A world whose clock can be set, and a replica of control that has looked at the clock once. The caller disposes of the world. */
+export async function openStepped(): Promise<{
+  readonly world: World;
+  readonly clock: SteppedClock;
+  readonly replica: ClockWatch;
+}> {
+  const world = await World.open();
+  const clock = new SteppedClock(world);
+  const replica = clock.newReplica();
+  await replica.look();
+  await world.keepHostsFresh();
+  return { world, clock, replica };
+}
+
+/** Makes each time of each row older. No trigger hears of it. */
 async function ageAll(db: Database, ms: number): Promise<void> {
   const { rows } = await sql<{ table: string; columns: string[] }>`
     select table_name as table, array_agg(column_name::text) as columns from information_schema.columns

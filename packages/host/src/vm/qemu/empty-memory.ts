@@ -2,7 +2,7 @@
 // every guest's memory is mapped in one way, and what a guest has written can be told (native/private-memory.c).
 
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, stat } from "node:fs/promises";
+import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 const MIB = 1024 * 1024;
@@ -14,12 +14,12 @@ export async function emptyMemory(folder: string, memoryMib: number): Promise<st
   await mkdir(folder, { recursive: true, mode: 0o755 });
   // Several VMs may begin at once; each call has a file of its own until it has its name.
   const part = `${file}.${randomUUID()}.part`;
-  const made = await open(part, "w", 0o444);
   try {
+    await using made = await open(part, "w", 0o444);
     await made.truncate(memoryMib * MIB);
+    await rename(part, file);
   } finally {
-    await made.close();
+    await rm(part, { force: true });
   }
-  await rename(part, file);
   return file;
 }
