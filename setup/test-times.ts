@@ -38,7 +38,8 @@ export function keptTimes(): TestTimes | undefined {
   return undefined;
 }
 
-/** Keeps those of a whole run for the next one. A run that failed leaves the commit of the one before, so that what changed since is tried again. */
+/** Keeps those of a whole run for the next one. A run that failed leaves the commit of the one before, so
+ *  that what changed since is tried again. */
 export function keepTimes(files: readonly FileTime[], isGreen: boolean): void {
   const head = () => execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
   const commit = isGreen ? head() : keptTimes()?.commit;

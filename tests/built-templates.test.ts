@@ -174,7 +174,7 @@ test("a root file system of another kind runs as well: its start command is froz
   const answers = "it is served\nweb\n/srv\nhello\n";
   const sandbox = await vms.start("sbx_served", { template });
   expect(await vms.sh(sandbox, served)).toBe(answers);
-  // What lies in the image where a guest mounts something, or writes its own name.
+  // Files of the image at places where a guest mounts something, or writes its own name.
   const there =
     "stat -c '%a %u:%g' /run/app; readlink /run/link; cat /run/link/of/file; stat -c %a /run/lock; cat /etc/hosts";
   expect(await vms.sh(sandbox, there)).toBe(
@@ -239,7 +239,7 @@ test("templates are built on templates without an end: their layers are put toge
   const [first] = (await sealed({ kind: "empty" }, DEPTH_MAX - 2)).slice(-1) as [DiskImage];
   // The second seal of this build is the one too many, and what stands on the first of them begins with it.
   const [full] = (await sealed({ kind: "image", image: first }, 2)) as [DiskImage];
-  // What is written after it stands on the layer that was put together, until there are too many once more.
+  // Later seals stand on the layer that was put together, until there are too many once more.
   const [last] = (await sealed({ kind: "image", image: full }, DEPTH_MAX + 1)).slice(-1) as [DiskImage];
   expect(depths).toEqual([2, 3, 4, 5, 6, 7, ...[8, 2], ...[2, 3, 4, 5, 6, 7, 8, 2, 3]]);
   const template = await putTemplate(last);

@@ -1,5 +1,7 @@
-// The built `skerry` command as a user types it, against the platform and with real microVMs: one journey, and what is said of this machine. The call
-// of each command is in `packages/control/tests/client-calls.test.ts`; its output, its refusals and its exit codes are in `packages/cli/tests`.
+// The built `skerry` command as a user types it, against the platform and with real microVMs: one journey,
+// and what is said of this machine. The call of each command is in
+// `packages/control/tests/client-calls.test.ts`; its output, its refusals and its exit codes are in
+// `packages/cli/tests`.
 
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -40,7 +42,7 @@ async function skerryReading(input: "ignore" | number, ...args: readonly string[
       HOME: folder,
       SKERRY_API_URL: platform.apiUrl,
       SKERRY_API_TOKEN: platform.token,
-      // What is said about waiting depends on how fast the machine is.
+      // The lines about waiting depend on how fast the machine is.
       SKERRY_QUIET: "1",
       // Where the commands look that concern this machine.
       SKERRY_STATE: platform.state,

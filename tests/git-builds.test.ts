@@ -53,7 +53,8 @@ beforeAll(async () => {
     }),
     (started) => started.stop(),
   );
-  // Last, and so closed first: other files wait for it. A namespace of processes, so that all of the daemon ends with it.
+  // Last, and so closed first: other files wait for it. A namespace of processes, so that all of the daemon
+  // ends with it.
   const served = join(folder, "served");
   const daemon = `git daemon --export-all --reuseaddr --listen=203.0.113.30 --base-path=${served} ${served} & echo ready; wait`;
   undo.use(await World.open(["unshare", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", daemon]));

@@ -34,7 +34,7 @@ async function installation(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
-// Of the first tests: starting what runs is no work.
+// Installation of the first tests: starting one that runs is no work.
 let one: Awaited<ReturnType<typeof installation>>;
 beforeAll(async () => {
   one = await installation();
@@ -125,7 +125,8 @@ test("the supervisor's log says how a server ended", async () => {
   expect(log).toMatch(/ control ended \(SIGKILL\); starting it again in \d+ ms\n/);
 });
 
-// Of the next two tests: an `up` that is refused begins nothing, so the second one finds what a first one finds.
+// Installation of the next two tests: an `up` that is refused begins nothing, so the second test finds what a
+// first one finds.
 let other: Awaited<ReturnType<typeof installation>>;
 beforeAll(async () => {
   other = await installation();

@@ -22,7 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => host.close());
 
-/** Starts the machine, for the first time or again, and says which incarnation it is. A boot takes long where the CPU is emulated; the first time it is a clone. */
+/** Starts the machine, for the first time or again, and says which incarnation it is. A boot takes long where
+ *  the CPU is emulated; the first time it is a clone. */
 async function start(command: string | null, id = ID): Promise<string> {
   const isFirst = id !== ID || starts === 0;
   starts += 1;

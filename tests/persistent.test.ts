@@ -1,5 +1,6 @@
-// Persistent sandboxes with real microVMs: what a guest, its memory and its disk are after pauses, and what is left on the machine meanwhile. Most of
-// the tests wait for a time to come, so they wait together. Processes that are killed meanwhile are the matrix of `kill.test.ts`.
+// Persistent sandboxes with real microVMs: what a guest, its memory and its disk are after pauses, and what
+// is left on the machine meanwhile. Most of the tests wait for a time to come, so they wait together.
+// Processes that are killed meanwhile are the matrix of `kill.test.ts`.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, inject, test } from "vitest";

@@ -1,5 +1,5 @@
-// The Python client as its users have it, from the server that it is for, against real microVMs; and the examples of its documentation. Each of its
-// calls is in `packages/control/tests/client-calls.test.ts`.
+// The Python client as its users have it, from the server that it is for, against real microVMs; and the
+// examples of its documentation. Each of its calls is in `packages/control/tests/client-calls.test.ts`.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

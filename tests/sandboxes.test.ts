@@ -1,4 +1,5 @@
-// The life of a sandbox from its first request to its last trace, and its snapshots, with real microVMs behind it. Refusals are tried in control's tests.
+// The life of a sandbox from its first request to its last trace, and its snapshots, with real microVMs
+// behind it. Refusals are tried in control's tests.
 
 import { afterAll, describe, expect, inject, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";

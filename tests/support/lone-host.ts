@@ -106,7 +106,7 @@ export class LoneHost {
     });
   }
 
-  /** What a command in a VM says; its failure is an error. The deadline is against hanging. */
+  /** Output of a command in a VM; its failure is an error. The deadline is against hanging. */
   async execute(id: string, executionId: string, command: string, timeoutMs = 300_000): Promise<string> {
     const { status, body } = await this.call<Buffer>("POST", `/vms/${id}/execute`, {
       ...{

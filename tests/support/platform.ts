@@ -34,7 +34,8 @@ export const eagerServices = {
   SKERRY_MOVER_INTERVAL_MS: "1000",
 } as const;
 
-/** For platforms and hosts whose tests try neither clones that wait nor slots that do: each costs CPU time at every start, and emulated guests need it. */
+/** For platforms and hosts whose tests try neither clones that wait nor slots that do: each costs CPU time at
+ *  every start, and emulated guests need it. */
 export const nothingWaits = { SKERRY_WARM_MAX: "0", SKERRY_READY_SLOTS: "2" } as const;
 
 export interface PlatformOptions {

@@ -1,5 +1,6 @@
-// The cache that test runs of all checkouts on this machine share, so that a fresh clone does not fill it again: images and frozen templates, a prepared database,
-// and the times of the last run. Removing the folder costs time and nothing else.
+// The cache that test runs of all checkouts on this machine share, so that a fresh clone does not fill it
+// again: images and frozen templates, a prepared database, and the times of the last run. Removing the folder
+// costs time and nothing else.
 
 import { createHash } from "node:crypto";
 import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
@@ -8,7 +9,8 @@ import { dirname, join, relative } from "node:path";
 export const testCache = process.env["SKERRY_TEST_CACHE"] ?? "/var/cache/skerry-tests";
 
 const root = join(import.meta.dirname, "../..");
-/** Sources of images and frozen templates. A host names each by a digest of its own as well, so what is missing here costs disk and no test. */
+/** Sources of images and frozen templates. A host names each by a digest of its own as well, so what is
+ *  missing here costs disk and no test. */
 const MADE_OF = ["templates", "packages/guest/src", "packages/host/native", "packages/host/src/templates"];
 /** Folders that no run has used for so long are of versions that are gone. */
 const UNUSED_MS = 3 * 24 * 3_600_000;

@@ -166,7 +166,8 @@ async function replace(
 
 const OWNER_ONLY = 0o600;
 
-/** Owner and permissions of the file that is replaced. Where this user may not give a file away, it becomes this user's. */
+/** Owner and permissions of the file that is replaced. Where this user may not give a file away, it becomes
+ *  this user's. */
 async function inherit(path: string, { uid, gid, mode }: Stats): Promise<void> {
   await chown(path, uid, gid).catch(() => undefined);
   await chmod(path, mode & 0o777);

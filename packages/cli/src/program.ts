@@ -61,7 +61,8 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   }
 }
 
-/** Registers all commands that call the API. Returns `skerry host`, for those that work on the machine itself. */
+/** Registers all commands that call the API. Returns `skerry host`, for those that work on the machine
+ *  itself. */
 export function registerClientCommands(program: Command, cli: Cli): Command {
   registerAuthCommands(program, cli);
   registerOpenCommand(program, cli);

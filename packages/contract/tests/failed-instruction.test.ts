@@ -31,7 +31,7 @@ test.each([
   [GROUPS, 0, "STEP 3/3: RUN a", "RUN a (Dockerfile, line 5)"],
   [GROUPS, 1, "STEP 3/4: COPY b .", "COPY b . (Dockerfile, line 6)"],
   [GROUPS, 1, "STEP 5/5: RUN e", "RUN e (Dockerfile, line 8)"],
-  // What is no instruction of the file is named as it was printed.
+  // A line that is no instruction of the file is named as it was printed.
   [GROUPS, 1, "STEP 9/9: RUN e", "RUN e"],
   [GROUPS, 1, "STEP 3/4: EVIL", "EVIL"],
   [undefined, 0, "STEP 2/2: RUN e", "RUN e"],

@@ -9,7 +9,7 @@ function plain(text: string, args: Readonly<Record<string, string>> = {}) {
   return plainDockerfile(text, { file: "Dockerfile", args, template: { name: "base", config: nothing } });
 }
 
-/** What buildah is given of the instructions behind FROM, without documents. */
+/** Text of the instructions behind FROM that buildah is given, without documents. */
 function linesOf(lines: string): string[] {
   return plain(`FROM base\n${lines}\n`).text.trimEnd().split("\n").slice(1);
 }

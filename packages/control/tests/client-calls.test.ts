@@ -1,5 +1,6 @@
-// Every client makes the call that each operation documents, and gives what the API answers: the rows of `client-calls/`, in TypeScript, in both halves
-// of the Python client and on the command line. What only a real microVM shows is in the end-to-end tests.
+// Every client makes the call that each operation documents, and gives what the API answers: the rows of
+// `client-calls/`, in TypeScript, in both halves of the Python client and on the command line. What only a
+// real microVM shows is in the end-to-end tests.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -82,7 +83,8 @@ function filled(text: string, at: At, written: (value: string) => string): strin
   });
 }
 
-/** What the client gives. Of a command line what it prints, as JSON where it was asked for that or there is nothing else that says what it gives. */
+/** Result of the client. A command line gives what it prints, as JSON where JSON was asked for or where
+ *  nothing else says what it gives. */
 async function given(client: Client, row: ClientCall, at: At): Promise<unknown> {
   if (client === "TypeScript") return asJson(isOffered(row.sdk) ? await row.sdk(skerry, at) : undefined);
   if (client !== "the command line")
@@ -121,7 +123,8 @@ function expectedOf(row: ClientCall, kind: Kind, { status, type, text }: Exchang
   return Array.isArray(got) ? answer.items : answer;
 }
 
-/** The synchronous half of the Python client is made of the asynchronous one, whose calls a usual run samples. */
+/** The synchronous half of the Python client is made of the asynchronous one, whose calls a usual run
+ *  samples. */
 function triedBy(client: Client): readonly (keyof typeof clientCalls)[] {
   const offered = offeredBy(clients[client]);
   if (client !== "asyncio") return offered;
@@ -159,7 +162,8 @@ const collections = ["audit", "builds", "cache", "hosts", "moves", "organization
 const vmMethods = ["list", "listDirectory", "executeStream", "downloadStream", "files", "at"];
 const fileMethods = ["list", "move", "signUrl"];
 
-/** Methods of the TypeScript client that make the call of a row in another form, page by page or as a stream, or several of them. */
+/** Methods of the TypeScript client that make the call of a row in another form, page by page or as a stream,
+ *  or several of them. */
 const otherMethods = [
   ...collections.map((name) => `${name}.list`),
   ...["sandboxes", "machines"].flatMap((name) => [
@@ -201,7 +205,8 @@ test("each operation that the Python client has a method for is in a row, by tha
   expect(Object.fromEntries(inRows)).toEqual(methods);
 });
 
-/** Commands that are about this machine, at a terminal, or another form of a row's, and the test that runs each. */
+/** Commands that are about this machine, at a terminal, or another form of a row's, and the test that runs
+ *  each. */
 const otherCommands: Readonly<Record<string, string>> = {
   "auth login": "packages/cli/tests/organizations.test.ts",
   "auth logout": "packages/cli/tests/organizations.test.ts",

@@ -234,11 +234,13 @@ test("what was put after the step and before it was found is not shifted", async
   expect([await shifted(id), await steps()]).toEqual([0, [YEAR_MS / MINUTE_MS]]);
 });
 
-/** Times ahead at which nothing of a tenant ends that is not made again at once, and whose end for others is a matter of security. */
+/** Times ahead at which nothing of a tenant ends that is not made again at once, and whose end for others is
+ *  a matter of security. */
 const endByTheClockAsItIs = [
   ...["api_tokens.expires_at", "join_tokens.expires_at", "login_codes.expires_at"],
   "hosts.certificate_expires_at",
-  // A lease that another replica takes is fenced, and a second attempt at a request takes over from the first.
+  // A lease that another replica takes is fenced, and a second attempt at a request takes over from the
+  // first.
   ...["leases.expires_at", "idempotency_keys.claimed_until"],
   // Until the next attempt, and URLs of the object store end by its own clock.
   ...["leases", "restarts", "stored_layers", "template_copies"].map((table) => `${table}.due_at`),

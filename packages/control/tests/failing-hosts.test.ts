@@ -1,5 +1,5 @@
-// A host that answers, and always with an error: what its row and the log say meanwhile, and what becomes of it then. That every status ends there is in
-// no-status-for-ever.test.ts.
+// A host that answers, and always with an error: what its row and the log say meanwhile, and what becomes of
+// it then. That every status ends there is in no-status-for-ever.test.ts.
 
 import { sql } from "kysely";
 import { beforeEach, expect, test } from "vitest";
@@ -33,7 +33,7 @@ async function attempt(table: "sandboxes" | "machines" | "snapshots", id: string
 
 const rowOf = async (path: string) =>
   (await world.call<{ status: string; reason: string | null }>("GET", `/v1/${path}`)).body;
-/** Of lines about failures of hosts. */
+/** Lines of the log about failures of hosts. */
 const logged = (): unknown[] =>
   world.log.filter(({ msg }) => String(msg).startsWith("a host has failed at")).map(({ msg }) => msg);
 const callsOf = (call: string): number => world.host.calls.filter((one) => one === call).length;

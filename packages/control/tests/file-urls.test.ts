@@ -69,7 +69,8 @@ test("who writes a file by its URL gives it the permissions that were signed, an
     const [status, code] = await codeOf(put(wrong));
     expect([status, code], wrong).toEqual([403, "invalid_signature"]);
   }
-  // Nothing is signed about permissions: a file that is there keeps its own, and a new one has those of any new file.
+  // Nothing is signed about permissions: a file that is there keeps its own, and a new one has those of any
+  // new file.
   expect((await put(plain)).status).toBe(200);
   expect(world.host.files.get("/work/run")?.mode).toBe(0o755);
   const fresh = await sign({ path: "/work/fresh", method: "PUT" });

@@ -1,6 +1,7 @@
-// Every status that is on the way to another one ends, however its work was left: the replica that was at it is dead, and so are, one after the other, the
-// guest's QEMU, what the host had, and the host; or the host is there, and answers with an error whatever it is asked. And a destruction wins in each of them.
-// A usual run takes each status and each loss at least once (support/sampling.ts).
+// Every status that is on the way to another one ends, however its work was left: the replica that was at it
+// is dead, and so are, one after the other, the guest's QEMU, what the host had, and the host; or the host is
+// there, and answers with an error whatever it is asked. And a destruction wins in each of them. A usual run
+// takes each status and each loss at least once (support/sampling.ts).
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";

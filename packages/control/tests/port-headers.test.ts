@@ -10,7 +10,7 @@ const inProtocol = (token: string) =>
   `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString("base64url")}`;
 const PREFIX = "/v1/sandboxes/x/ports/80";
 
-/** What the guest on port 80 gets of these fields, without those that Skerry says itself. */
+/** Fields that the guest on port 80 gets, without those that Skerry says itself. */
 function passed(fields: readonly Field[], prefix?: string, host = "skerry.example"): Field[] {
   const client = { address: "192.0.2.1", host, protocol: "https", prefix };
   return fieldsForGuest(fields, 80, client).filter(([name]) => !/^(?:Host$|X-Forwarded-)/.test(name));

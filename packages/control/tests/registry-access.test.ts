@@ -106,7 +106,8 @@ test("steps that pull nothing get no credentials, and no build gets those of ano
   expect(written()).toBeNull();
 });
 
-/** Incarnations of the build's microVM: those that were given credentials, and those in which commands of the tenant have run. */
+/** Incarnations of the build's microVM: those that were given credentials, and those in which commands of the
+ *  tenant have run. */
 function microVms(): { readonly knowing: ReadonlySet<string>; readonly running: ReadonlySet<string> } {
   const { urls, commands } = world.host;
   const written = urls.map((url) => new URL(url).searchParams);

@@ -118,7 +118,8 @@ async function send({ method, path, body }: Call, token = world.token) {
   return { status: answer.status, requestId: answer.headers.get("x-request-id") ?? "" };
 }
 
-/** The call, on a thing that is made for it; undefined where a quota bounds how many such things there are. */
+/** The call, on a thing that is made for it; undefined where a quota bounds how many such things there are.
+ *  */
 async function preparedWithin(prepare: Prepare): Promise<Call | undefined> {
   try {
     return await prepare(world);

@@ -53,7 +53,7 @@ static void mount_at(const char *type, const char *path, unsigned long flags, co
   if (mount(type, path, type, flags, options) != 0 && errno != EBUSY) fail(path);
 }
 
-// Of what a kernel of the operator's may not have.
+// Mounts a file system that a kernel of the operator's may lack.
 static void mount_optional(const char *type, const char *path) {
   mkdir(path, 0755);
   if (mount(type, path, type, MS_NOSUID | MS_NODEV | MS_NOEXEC, "") != 0 && errno != ENODEV)
@@ -173,7 +173,7 @@ void write_file(const char *path, const char *text) {
   write_bytes(path, text, strlen(text));
 }
 
-// What a devtmpfs has not, and every program expects.
+// Makes the links that programs expect and a devtmpfs lacks.
 static void make_links(void) {
   static const char *const links[][2] = {{"/proc/self/fd", "/dev/fd"},        {"/proc/self/fd/0", "/dev/stdin"},
                                          {"/proc/self/fd/1", "/dev/stdout"},  {"/proc/self/fd/2", "/dev/stderr"},
@@ -192,8 +192,8 @@ static void copy_folder(int from, const char *to) {
   while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-// Packages leave folders in /run when they are installed, with owners of their own: they are in the memory that hides them, too. What does
-// not fit is missing, and the console says so.
+// Packages leave folders in /run when they are installed, with owners of their own: they are in the memory
+// that hides them, too. What does not fit is missing, and the console says so.
 static void mount_run(void) {
   struct stat stat;
   mkdir("/run", 0755);

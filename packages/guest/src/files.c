@@ -71,7 +71,8 @@ const char *enter_parent(char *path, struct outcome *outcome) {
   return name;
 }
 
-// In a folder that all may write to, what another user's link leads to is not root's to change: the kernel's rule of protected links.
+// In a folder that all may write to, what another user's link leads to is not root's to change: the kernel's
+// rule of protected links.
 static bool is_trap(const char *name) {
   struct stat folder, link;
   if (stat(".", &folder) != 0 || lstat(name, &link) != 0) return false;
@@ -79,7 +80,8 @@ static bool is_trap(const char *name) {
   return (folder.st_mode & shared) == shared && link.st_uid != 0 && link.st_uid != folder.st_uid;
 }
 
-// What links at `name` lead to, there or not: enters its folder, and answers its name there.
+// Follows the links at `name` to their target, which may be missing: enters its folder, and answers its name
+// there.
 static const char *follow_links(const char *name, struct outcome *outcome) {
   static char targets[2][PATH_MAX]; // `name` may lie in the other one
   for (int links = 0;; links++) {
@@ -121,7 +123,8 @@ static bool publish(int fd, const char *name) {
   return rename(temporary, name) == 0;
 }
 
-// Owner and access list of the file that is replaced. Before the permissions are set, which are the request's.
+// Owner and access list of the file that is replaced. Before the permissions are set, which are the
+// request's.
 static bool inherit(int fd, const char *name, const struct stat *from) {
   static const char list[] = "system.posix_acl_access";
   char access[ACCESS_BYTES];
@@ -137,7 +140,8 @@ static bool make_room(int fd, off_t from, off_t to) {
   return false;
 }
 
-// For a file that has other names, or that something is mounted on. All has come by now, so only a crash of the VM leaves a part of it.
+// For a file that has other names, or that something is mounted on. All has come by now, so only a crash of
+// the VM leaves a part of it.
 static bool overwrite(int from, const char *name, const struct request *request, int64_t size) {
   struct stat there;
   int to = open(name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -10,8 +10,9 @@ struct text {
   size_t length;
 };
 
-// The text with `name` in the place of the two former names, on lines of 127.0.1.1. With `complete` also the lines that are missing: those of
-// localhost first, that of the name last. NULL where nothing changes, or there is no memory.
+// The text with `name` in the place of the two former names, on lines of 127.0.1.1. With `complete` also the
+// lines that are missing: those of localhost first, that of the name last. NULL where nothing changes, or
+// there is no memory.
 struct text hosts_renamed(struct text hosts, const char *const former[2], const char *name, bool complete);
 
 #endif

@@ -19,7 +19,7 @@ static void write_hostname(const char *name) {
   write_file("/etc/hostname", text);
 }
 
-// What a plain file holds; nothing of one that is larger.
+// Reads a plain file; a larger one gives no text.
 static struct text read_text(const char *path, size_t max_bytes, int flags) {
   struct text text = {0};
   struct stat status;
@@ -37,7 +37,7 @@ static struct text read_text(const char *path, size_t max_bytes, int flags) {
   return text;
 }
 
-// What /etc/hostname says. One that is not set has no name that could stand in a line.
+// Reads the name in /etc/hostname; empty where there is none.
 static void read_hostname(char name[HOSTNAME_MAX_BYTES], int flags) {
   struct text text = read_text("/etc/hostname", HOSTNAME_MAX_BYTES - 1, flags);
   strcpy(name, "");

@@ -1,4 +1,4 @@
-// What a new name makes of /etc/hosts, which is the user's but for the name.
+// A new name in /etc/hosts, which is the user's but for that name.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Build, buildSanitized } from "./support/sanitized.ts";

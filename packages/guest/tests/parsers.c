@@ -67,7 +67,8 @@ static void parse_request(char *text, size_t length) {
   printf("timeout_ms %lld\nend\n", (long long)request.timeout_ms);
 }
 
-// Two former names, the new one and the text, each but the last ended by a NUL; `piece` is 1 for a complete file.
+// Two former names, the new one and the text, each but the last ended by a NUL; `piece` is 1 for a complete
+// file.
 static void rename_in_hosts(char *bytes, size_t length, bool complete) {
   const char *former = bytes, *other = former + strlen(former) + 1, *name = other + strlen(other) + 1;
   char *text = (char *)name + strlen(name) + 1;

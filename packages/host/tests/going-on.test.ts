@@ -1,4 +1,5 @@
-// A QEMU, or a host process, that ends while a paused sandbox is resumed: what was saved is there until its guest is known to run.
+// A QEMU, or a host process, that ends while a paused sandbox is resumed: what was saved is there until its
+// guest is known to run.
 
 import type { ChildProcess } from "node:child_process";
 import { appendFile, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";

@@ -1,5 +1,5 @@
-// A host process that is told to stop lets go of its VMs, which run on: what is under way in them is told that the host is restarted, and not that the
-// guest has failed.
+// A host process that is told to stop lets go of its VMs, which run on: what is under way in them is told
+// that the host is restarted, and not that the guest has failed.
 
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";

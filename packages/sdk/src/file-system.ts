@@ -33,7 +33,7 @@ export interface RemoveOptions extends CallOptions {
 export interface SignFileUrlOptions extends CallOptions {
   /** Whether the URL reads the file or writes it. Default: `GET`. */
   readonly method?: "GET" | "PUT" | undefined;
-  /** Of a file that is written: its permissions, octal. Default: those of the file that is there, or `0644`. */
+  /** Permissions of a file that is written, octal. Default: those of the file that is there, or `0644`. */
   readonly mode?: string | undefined;
   /** A duration such as `10m`. */
   readonly expiresIn?: string | undefined;

@@ -115,8 +115,8 @@ export class HttpClient {
       ...(authorization === undefined ? [] : [`base64url.bearer.authorization.k8s.io.${encoded}`]),
       ...(organization === undefined ? [] : [`organization.skerry.${organization}`]),
     ]);
-    // "close" follows, and says all there is to know. The socket of `ws` ends the process where nothing listens, also when it is closed
-    // before it is open.
+    // "close" follows, and says all there is to know. The socket of `ws` ends the process where nothing
+    // listens, also when it is closed before it is open.
     socket.addEventListener("error", () => undefined);
     return socket;
   }

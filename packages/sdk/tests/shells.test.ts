@@ -1,4 +1,4 @@
-// What becomes of a terminal that its program lets go of, whenever that is.
+// A terminal that its program lets go of, before it is open and afterwards.
 
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -32,7 +32,8 @@ const open = (signal?: AbortSignal) => client.sandboxes.shell("sbx_0", { command
 /** Until what was begun before has come to its end. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
 
-// Node 20 has no WebSocket of its own, and the one of `ws` ends the process where nothing listens for its errors.
+// Node 20 has no WebSocket of its own, and the one of `ws` ends the process where nothing listens for its
+// errors.
 test.each([
   ["of the engine", undefined],
   ["of ws", "ws"],

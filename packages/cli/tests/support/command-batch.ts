@@ -1,5 +1,5 @@
-// Runs command lines in one process, which starts once: a message from its parent is the words and the standard input of one, and its answer is
-// what that one printed and ended with.
+// Runs command lines in one process, which starts once: a message from its parent is the words and the
+// standard input of one, and its answer is what that one printed and ended with.
 
 import { Readable, Writable } from "node:stream";
 import { registerServerStatus } from "../../src/commands/server-status.ts";

@@ -1,7 +1,7 @@
-// The servers of a process that listen on the network, and the connections that they accept: bounded together by one
-// table (`connection-table.ts`), and each with a deadline for its first byte or its TLS handshake, and with a bound of its
-// unanswered requests (`unanswered.ts`). A server that is guarded here gives its listener to `bounded`; what authenticates
-// its requests calls `noteAuthenticated`.
+// The servers of a process that listen on the network, and the connections that they accept: bounded together
+// by one table (`connection-table.ts`), and each with a deadline for its first byte or its TLS handshake, and
+// with a bound of its unanswered requests (`unanswered.ts`). A server that is guarded here gives its listener
+// to `bounded`; what authenticates its requests calls `noteAuthenticated`.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";

@@ -22,8 +22,9 @@ function readLimits(): string {
 }
 
 /**
- * The files that control and a host may have open, as `skerry up` and the units of `skerry install` set it: those of connections, and one for each
- * connection of a forward, of which 16,384 may be open for one organization. It is what systemd allows by default.
+ * The files that control and a host may have open, as `skerry up` and the units of `skerry install` set it:
+ * those of connections, and one for each connection of a forward, of which 16,384 may be open for one
+ * organization. It is what systemd allows by default.
  */
 export const SERVICE_FILES = 524_288;
 

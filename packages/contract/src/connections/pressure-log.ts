@@ -26,7 +26,8 @@ export class PressureLog {
     this.#everyMs = everyMs;
   }
 
-  /** Browsers open connections that they then do not need, so one without a first byte tells nothing; and what a single connection does takes no room of others. */
+  /** Browsers open connections that they then do not need, so one without a first byte tells nothing; and
+   *  what a single connection does takes no room of others. */
   closed(reason: CloseReason, address: string): void {
     if (reason === "first_byte" || reason === "handshake" || reason === "pipelined") return;
     this.#counts[reason] += 1;

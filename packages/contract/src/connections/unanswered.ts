@@ -1,11 +1,12 @@
-// Requests that a client sends without waiting for the answers to those before. Node has each of them served as soon as it has
-// read it, so one connection could have thousands served at once. Beyond a bound the connection is closed: usual clients wait
-// for each answer, and what Node has read cannot be put back.
+// Requests that a client sends without waiting for the answers to those before. Node has each of them served
+// as soon as it has read it, so one connection could have thousands served at once. Beyond a bound the
+// connection is closed: usual clients wait for each answer, and what Node has read cannot be put back.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** Requests of one connection that may be unanswered at once: more than clients send ahead, of which apt is the most eager with ten. */
+/** Requests of one connection that may be unanswered at once: more than clients send ahead, of which apt is
+ *  the most eager with ten. */
 export const UNANSWERED_MAX = 16;
 
 export type RequestListener<Request extends IncomingMessage, Response extends ServerResponse<Request>> = (

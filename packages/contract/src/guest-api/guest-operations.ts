@@ -164,9 +164,9 @@ export interface GuestExecution extends Omit<ExecuteResult, "truncated"> {
   readonly position: number;
 }
 
-/** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or
- *  not at all. A link at the path is followed. A file that is there keeps its owner, and one with other names keeps them: it is written in
- *  place when all has come. CLOSE: `{size}`. */
+/** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or not
+ *  at all. A link at the path is followed. A file that is there keeps its owner, and one with other names
+ *  keeps them: it is written in place when all has come. CLOSE: `{size}`. */
 export interface WriteOperation {
   readonly op: "write";
   readonly path: string;

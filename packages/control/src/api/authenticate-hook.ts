@@ -147,7 +147,7 @@ export function callerOf(request: FastifyRequest): Caller {
 function organizationOf(request: FastifyRequest, access: Access): string | undefined {
   if (access.organization === "path") return (request.params as { readonly id: string }).id;
   const named = organizationInHeader(request);
-  // Of a request to a port it may be meant for what listens there.
+  // In a request to a port the header may be meant for the program that listens there.
   const isForGuest = access.organization === undefined && operationOf(request)?.method === "ANY";
   return isForGuest && named !== undefined && !isId("organization", named) ? undefined : named;
 }
@@ -166,7 +166,8 @@ export function secretOf(request: FastifyRequest): string | undefined {
   return shown[0] ?? sessionSecretOf(request, { isUpgrade: isUpgrade(countedRequestOf(request)) });
 }
 
-/** In each place that has one. Of a request to a port all others may be credentials of what listens there, whatever is in their places. */
+/** In each place that has one. Of a request to a port all others may be credentials of what listens there,
+ *  whatever is in their places. */
 function secretsShown(request: FastifyRequest): string[] {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
   const key = request.headers["x-api-key"];

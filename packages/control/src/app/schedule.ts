@@ -116,7 +116,8 @@ const RUNG_AT_START: readonly ServiceName[] = [
   "builder",
 ];
 
-/** Watches the database's clock, and runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
+/** Watches the database's clock, and runs all services, whenever it is their turn on this replica. Resolves
+ *  after `stop`, when all have ended. */
 export async function runSchedule(
   context: Context,
   config: Settings,

@@ -7,7 +7,8 @@ import { eventOfCall, recordCallAfterwards, recordFolded, type CallerAct, type E
 import { FoldedEvents } from "./folded-events.ts";
 import type { NewAuditEvent } from "./insert-audit-events.ts";
 
-/** Events of one organization on each replica, one by one. An event takes 1.1 kB with its indexes, so these are 110 MB a day; what is folded beyond them is 100 MB at most. */
+/** Events of one organization on each replica, one by one. An event takes 1.1 kB with its indexes, so these
+ *  are 110 MB a day; what is folded beyond them is 100 MB at most. */
 export const EVENTS_PER_DAY = 100_000;
 const DAY_MS = 24 * 3_600_000;
 

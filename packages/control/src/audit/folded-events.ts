@@ -15,8 +15,9 @@ const MINUTE_MS = 60_000;
 /** Kinds of one organization, and of one of its tokens, that are told apart within a minute. */
 const KINDS_PER_ORGANIZATION_MAX = 20;
 const KINDS_PER_TOKEN_MAX = 5;
-/** Further kinds are one event for each token, without the details that differ, so that no token hides the events of another
- *  one; and one event for all tokens beyond this number. A replica stores at most 61 events a minute of an organization. */
+/** Further kinds are one event for each token, without the details that differ, so that no token hides the
+ *  events of another one; and one event for all tokens beyond this number. A replica stores at most 61 events
+ *  a minute of an organization. */
 const OTHERS_TOKENS_MAX = 20;
 
 interface ManyKinds {

@@ -31,7 +31,7 @@ export async function configOfBuild(
   };
 }
 
-/** What the image says that the build's microVM has pulled, or built. */
+/** Settings of the image that the build's microVM has pulled, or built. */
 export async function readImageConfig(
   client: HostClient,
   { id, execution_id }: VmRef,

@@ -89,7 +89,8 @@ export async function lastLines(
   return rows.map(({ text }) => text).toReversed();
 }
 
-/** The last line of the step that matches; undefined where there is none, or where the log is full, so that a later one may be missing. */
+/** The last line of the step that matches; undefined where there is none, or where the log is full, so that a
+ *  later one may be missing. */
 export async function lastLineLike(
   db: Queries,
   { buildId, step, pattern }: { readonly buildId: string; readonly step: number; readonly pattern: string },

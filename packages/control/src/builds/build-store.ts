@@ -22,7 +22,8 @@ import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
   /** Until `ends_by`, by the database's clock. */
   readonly left_ms: number;
-  /** How long it still waits for its context: since its creation, or since its image was pulled in a microVM of its own. */
+  /** How long it still waits for its context: since its creation, or since its image was pulled in a microVM
+   *  of its own. */
   readonly context_left_ms: number;
 };
 export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "bytes"> & {

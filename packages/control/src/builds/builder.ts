@@ -157,7 +157,8 @@ class BuildHand {
       // The builder ends, or `stopEnded` has stopped this build, which it does once: the next round takes it at once.
       if (stop.aborted) return;
       const { db, log } = this.#context;
-      // Once: a host that fails at it for good is asked again and again, as long as it has something of the build.
+      // Once: a host that fails at it for good is asked again and again, as long as it has something of the
+      // build.
       if (build.attempts === 0)
         log.warn({ err: error, build_id: build.id }, "a build waits for its next attempt");
       const now = await buildById(db, build.id);

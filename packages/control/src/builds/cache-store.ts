@@ -76,7 +76,7 @@ export async function dropCached(db: Queries, ids: readonly string[]): Promise<v
   await sql`update build_cache set status = 'deleting' where id = any(${ids}::text[])`.execute(db);
 }
 
-/** Of what a build keeps for itself alone: no step has such a key, so no other build finds it. */
+/** Key of a disk that a build keeps for itself alone: no step has such a key, so no other build finds it. */
 export function keyOfBuild(buildId: string): string {
   return `build ${buildId}`;
 }

@@ -1,4 +1,5 @@
-// A step of a build from its beginning to its end: what it came to is in its row, and where it has failed, so is the build.
+// A step of a build from its beginning to its end: what it came to is in its row, and where it has failed, so
+// is the build.
 
 import { failedInstruction, STEP_LINE } from "@skerry/contract/builds/plan/failed-instruction";
 import type { Context } from "../context.ts";
@@ -48,7 +49,7 @@ export async function carryOut(
   return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
 }
 
-/** Of a Dockerfile's step, the instruction that it has come to. */
+/** The instruction that a Dockerfile's step has come to. */
 async function instructionOf(
   { db }: Context,
   { id, request }: BuildRow,

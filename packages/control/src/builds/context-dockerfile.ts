@@ -1,4 +1,5 @@
-// The Dockerfile of a context, which only the builder has: before its step begins it is read there, for what the builder's buildah does not read by itself.
+// The Dockerfile of a context, which only the builder has: before its step begins it is read there, for what
+// the builder's buildah does not read by itself.
 
 import { posix } from "node:path";
 import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
@@ -18,7 +19,7 @@ interface Reading {
   readonly step: Pick<StepRow, "kind" | "env">;
 }
 
-/** What the step's command is given. Throws `invalid_build` with the line of what builds do not have. */
+/** Environment of the step's command. Throws `invalid_build` with the line of what builds do not have. */
 export async function stepEnv({ client, vm, step }: Reading, stop: AbortSignal): Promise<StepRow["env"]> {
   if (!readsDockerfile(step)) return step.env;
   const path = posix.join(CONTEXT_FOLDER, step.env["STEP_FILE"] ?? "Dockerfile");

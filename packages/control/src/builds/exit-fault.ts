@@ -11,7 +11,7 @@ interface EndedStep {
   readonly leftMs: number;
   readonly tookMs: number;
   readonly last: readonly string[];
-  /** Of a Dockerfile: which one it was at, where that is known. */
+  /** Instruction that a Dockerfile's step was at, where that is known. */
   readonly instruction: string | undefined;
 }
 

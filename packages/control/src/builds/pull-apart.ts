@@ -1,6 +1,7 @@
-// The pull of a private image, in a microVM of its own. A `run` step is root in its microVM with all capabilities, and would find in the memory of a
-// kernel that has pulled what it logged in with. So the disk is kept when the image is on it, as the cache keeps it, and the build goes on in another
-// microVM that stands on it. That one also gets the context.
+// The pull of a private image, in a microVM of its own. A `run` step is root in its microVM with all
+// capabilities, and would find in the memory of a kernel that has pulled what it logged in with. So the disk
+// is kept when the image is on it, as the cache keeps it, and the build goes on in another microVM that
+// stands on it. That one also gets the context.
 
 import { newId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
@@ -15,7 +16,7 @@ import { beginOnPulled, noteStepBytes } from "./step-store.ts";
 /** The step that pulls, where the microVM that a build waits for is for that alone. */
 export async function findPullApart(context: Context, row: BuildRow): Promise<StepRow | undefined> {
   const { id, status, request, target } = row;
-  // What it stands on otherwise was pulled before.
+  // A build that stands on a disk has its image already.
   if (status !== "queued" || request.image === undefined || target.on.kind !== "empty") return undefined;
   // It is in the microVM already: credentials that were set since then are not used.
   if (row.context === "there") return undefined;

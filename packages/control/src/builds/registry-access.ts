@@ -90,7 +90,7 @@ export function hasLogins(context: Context, step: PullingStep): Promise<boolean>
   return hasRegistryLogins(context, step.org_id, hostsFor(context, step));
 }
 
-/** Of one image: its registry, and what is asked in the place of that. */
+/** The registry of one image, and the mirrors that are asked in its place. */
 function hostsFor(context: Context, step: PullingStep): readonly string[] {
   const registry = registryOf(step.env["STEP_IMAGE"] ?? "");
   const mirrors = mirrorsFor(context, step).filter((one) => one.registry === registry);

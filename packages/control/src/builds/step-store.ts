@@ -46,12 +46,13 @@ export async function skipAllSteps(db: Queries, buildId: string): Promise<void> 
 
 interface PulledDisk {
   readonly image: DiskImage;
-  /** Of the entry of the cache that keeps it. */
+  /** Id of the cache entry that keeps it. */
   readonly cacheId: string;
   readonly config: PlannedConfig;
 }
 
-/** Its image was pulled: it waits for another microVM, which stands on that. False where another writer was first. */
+/** Its image was pulled: it waits for another microVM, which stands on that. False where another writer was
+ *  first. */
 export async function beginOnPulled(
   db: Queries,
   { id, version, target }: Pick<BuildRow, "id" | "version" | "target">,
@@ -66,7 +67,8 @@ export async function beginOnPulled(
   return numAffectedRows === 1n;
 }
 
-/** What its first steps came from is gone: they are carried out, and so is a pull in a microVM of its own. Undefined where another writer was first. */
+/** The disk that its first steps came from is gone: they are carried out, and so is a pull in a microVM of
+ *  its own. Undefined where another writer was first. */
 export async function beginWithoutCache(
   db: Queries,
   { id, version }: Pick<BuildRow, "id" | "version">,

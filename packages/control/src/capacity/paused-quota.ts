@@ -1,4 +1,5 @@
-// Room on disks that the paused sandboxes of an organization take, for those that do not hold it from their creation on.
+// Room on disks that the paused sandboxes of an organization take, for those that do not hold it from their
+// creation on.
 
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";

@@ -1,5 +1,5 @@
-// The `reason` of a row that is on its way to another status, while its host fails at what is asked of it: the host's words follow what the reason was
-// before, and go when the row gets on.
+// The `reason` of a row that is on its way to another status, while its host fails at what is asked of it:
+// the host's words follow what the reason was before, and go when the row gets on.
 
 import { sql, type RawBuilder } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 const MARK = "its host fails: ";
 const SAID_MAX_CHARS = 300;
 
-/** What the error says, for the owner of the row. */
+/** Text of the error, for the owner of the row. */
 export function saidBy(error: unknown): string {
   const said = error instanceof SkerryError ? error.message : "internal error";
   // A host may quote what a guest says, and the database refuses what is no text.

@@ -27,8 +27,8 @@ export async function giveTo(
   await run(context, call, `chown -- ${user.uid}:${user.gid} ${quoted(path)}`);
 }
 
-/** The file is there whole or not at all, and the sources are gone when it is. As of an upload, a link is followed, a file that is there keeps its
- *  permissions, and one with other names is written in place. */
+/** The file is there whole or not at all, and the sources are gone when it is. As of an upload, a link is
+ *  followed, a file that is there keeps its permissions, and one with other names is written in place. */
 export async function composeFor(
   context: Context,
   call: SandboxCall,

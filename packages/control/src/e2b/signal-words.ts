@@ -1,4 +1,5 @@
-// What Go's `os.Signal` calls a signal on Linux: E2B's program tells so what has ended a process, and programs compare it.
+// Words of Go's `os.Signal` for signals on Linux. E2B's program says by them what has ended a process, and
+// programs compare them.
 
 const words: Readonly<Record<string, string>> = {
   SIGABRT: "aborted",
@@ -37,7 +38,8 @@ const words: Readonly<Record<string, string>> = {
 /** Names that the host has for the same number. */
 const others: Readonly<Record<string, string>> = { SIGIOT: "SIGABRT", SIGPOLL: "SIGIO", SIGUNUSED: "SIGSYS" };
 
-/** `signal`: as `ExecuteExit` has it, such as `SIGKILL`, or `signal 34` where the host knows no name, which Go does not either. */
+/** `signal`: as `ExecuteExit` has it, such as `SIGKILL`, or `signal 34` where the host knows no name, which
+ *  Go does not either. */
 export function signalWords(signal: string): string {
   return words[others[signal] ?? signal] ?? signal;
 }

@@ -1,6 +1,7 @@
-// Archives of files that E2B's clients send before a build begins, by the hash that they give them: kept in the database, where every replica finds
-// them, until the build's microVM has them or an hour is over. The URL that takes one carries the right to send just that. The hash says nothing of what was
-// sent, so only the token that has sent an archive finds it: no member puts other files under a colleague's hash.
+// Archives of files that E2B's clients send before a build begins, by the hash that they give them: kept in
+// the database, where every replica finds them, until the build's microVM has them or an hour is over. The
+// URL that takes one carries the right to send just that. The hash says nothing of what was sent, so only the
+// token that has sent an archive finds it: no member puts other files under a colleague's hash.
 
 import { hash as digest, randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";

@@ -28,12 +28,13 @@ export function hostErrorOfCall(error: unknown, signal: AbortSignal): SkerryErro
   );
 }
 
-/** Whether a call has failed because its host answered with an error: it is there, and does not do what is asked of it. */
+/** Whether a call has failed because its host answered with an error: it is there, and does not do what is
+ *  asked of it. */
 export function isOfHost(error: unknown): error is SkerryError {
   return error instanceof SkerryError && !passing.has(error.code);
 }
 
-/** What says nothing about the host. */
+/** Codes that say nothing about the host. */
 const passing: ReadonlySet<ErrorCode> = new Set(["host_unavailable", "canceled", "vm_moving"]);
 
 /** The host answered with an error of its own. */

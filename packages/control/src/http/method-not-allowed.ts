@@ -31,7 +31,8 @@ export function answerMethodNotAllowed(app: FastifyInstance): (scope: FastifyIns
         schema: { hide: true },
         config: { skerry: "refusal" },
         handler: (request, reply) => {
-          // What lies below takes every method, as a guest's pages do, and the user has left out the slash. 308 keeps the method.
+          // Paths below take every method, as a guest's pages do, and the user has left out the slash. 308
+          // keeps the method.
           if (known.get(`${url}/*`)?.has(request.method as HTTPMethods) === true)
             return reply.redirect(withSlash(request.raw.url ?? ""), PERMANENT_REDIRECT);
           void reply.header("allow", allow);

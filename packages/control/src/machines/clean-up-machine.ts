@@ -126,7 +126,8 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
   context.wake("restart-manager");
 }
 
-/** Its host cannot stop it: what it has of the machine says what becomes of the row. One that runs goes on, and can be stopped again. */
+/** Its host cannot stop it: what it has of the machine says what becomes of the row. One that runs goes on,
+ *  and can be stopped again. */
 async function goOnUnstopped(
   context: Context,
   { row, vm }: MachineAction & { kind: "stop" },

@@ -22,11 +22,13 @@ export type MachineAction =
   | { readonly kind: "egress"; readonly row: MachineFact }
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: MachineFact }
-  /** A VM that runs and should not, of a machine whose disk is here. `row`: that of this machine, which is at rest. */
+  /** A VM that runs and should not, of a machine whose disk is here. `row`: that of this machine, which is at
+   *  rest. */
   | { readonly kind: "halt"; readonly vm: Vm; readonly row?: MachineFact }
   /** Its host is back, and it does not run there. */
   | { readonly kind: "return"; readonly row: MachineFact; readonly ending: ExitReason }
-  /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. `row`: that of this machine, which is over. */
+  /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host.
+   *  `row`: that of this machine, which is over. */
   | { readonly kind: "discard"; readonly vm: Vm; readonly row?: MachineFact };
 
 /** `before` was read before the host's list and `after` after it: see `sandbox-reconcile.ts`. */

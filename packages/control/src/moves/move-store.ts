@@ -48,7 +48,8 @@ const COLUMNS = sql`id, org_id, status, host_id, execution_id, template, size, v
 const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
 /** Longest pause between two attempts at a stuck move, in seconds. */
 const RETRY_MAX_S = 30;
-/** Attempts at a step behind the decision, or behind its giving up: about a minute and a half. A host that is away is none of them. */
+/** Attempts at a step behind the decision, or behind its giving up: about a minute and a half. A host that is
+ *  away is none of them. */
 export const TRIES_MAX = 8;
 /** What could not take a VM is not asked again for so long, times how often it could not lately. The cause of a failure is not known for sure. */
 const FAILED_FOR_S = 5;
@@ -166,7 +167,7 @@ export async function countMovesFrom(db: Queries, hostId: string): Promise<numbe
 /** Why a move goes where it goes. */
 interface Why {
   readonly reason?: string;
-  /** What its host says, which does not do what the step needs and is asked no more. */
+  /** The error of a host that does not do what the step needs and is asked no more. */
   readonly hostSays?: string;
 }
 
@@ -218,7 +219,8 @@ export async function cancelMovesFrom(db: Queries, hostId: string, reason: strin
   return Number(numAffectedRows ?? 0);
 }
 
-/** After an attempt that failed: the next one comes after 1, 2, 4 … 30 s. A host that does not answer never makes it the last one. */
+/** After an attempt that failed: the next one comes after 1, 2, 4 … 30 s. A host that does not answer never
+ *  makes it the last one. */
 export async function postponeMove(db: Queries, { id, status }: MoveRow, error: unknown): Promise<void> {
   const attempts = isOfHost(error)
     ? sql<number>`attempts + 1`
@@ -231,7 +233,8 @@ export async function postponeMove(db: Queries, { id, status }: MoveRow, error: 
     where id = ${id} and status = ${status}`.execute(db);
 }
 
-/** It stands still for good: it has failed. What is left of it at either host is for VM cleanup. Undefined where it is another life by now, or is to end. */
+/** It stands still for good: it has failed. What is left of it at either host is for VM cleanup. Undefined
+ *  where it is another life by now, or is to end. */
 export async function loseVm(
   db: Queries,
   { id, execution_id }: Pick<MovableVm, "id" | "execution_id">,

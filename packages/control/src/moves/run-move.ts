@@ -132,7 +132,8 @@ interface GivenUp {
   readonly service: string;
 }
 
-/** The move ends. A VM that stands still, because its host does not let it go on, has failed; what was saved is there all the same. */
+/** The move ends. A VM that stands still, because its host does not let it go on, has failed; what was saved
+ *  is there all the same. */
 async function giveUp(
   context: Context,
   move: MoveRow,
@@ -155,7 +156,7 @@ async function giveUp(
   return row;
 }
 
-/** What a host says that has failed at this step for the last time; undefined where it is asked again. */
+/** The error of a host that has failed at this step for the last time; undefined where it is asked again. */
 function lastWords(
   { log }: Context,
   { id, vm_id, status, attempts }: MoveRow,

@@ -5,9 +5,11 @@ import { CLAIM_MS } from "../db/claims.ts";
 import { SET_BACK } from "../db/clock-set-back.ts";
 import type { Database, Queries } from "../db/database.ts";
 
-/** How far the clock may be from where it is expected, and how old a look of another replica may be that counts. */
+/** How far the clock may be from where it is expected, and how old a look of another replica may be that
+ *  counts. */
 export const STEP_MIN_MS = 60_000;
-/** Longer than the pauses between looks, and shorter than a claim: until a step is found, no claim of a replica that lives seems to have lapsed. */
+/** Longer than the pauses between looks, and shorter than a claim: until a step is found, no claim of a
+ *  replica that lives seems to have lapsed. */
 const VOUCHED_MS = 10_000;
 /** An operator's clock is set a few times. One that is set without end must not fill a table. */
 const ERAS_MAX = 100;
@@ -16,7 +18,8 @@ const vouchedUntil = sql`now() + ${sql.lit(VOUCHED_MS)} * interval '1 millisecon
 const nowMs = sql`(extract(epoch from now()) * 1000)::float8`;
 const isNewest = sql`number = (select max(number) from clock_eras)`;
 
-/** Vouches for the clock where it is about where this replica expects it, in the era that it knows. Returns the clock; undefined where either is not so. */
+/** Vouches for the clock where it is about where this replica expects it, in the era that it knows. Returns
+ *  the clock; undefined where either is not so. */
 export async function vouch(
   db: Database,
   { era, expectedMs }: { readonly era: number; readonly expectedMs: number },
@@ -101,9 +104,10 @@ export const deadlines: readonly Deadline[] = [
 ];
 
 /**
- * As much time is left until each as there was before the clock was set. A deadline that was put within a minute of the new time was put after the step.
- * Where the row of a sandbox does not tell when that was, because it was kept alive for another time than its own, and the deadline stays though it was
- * put before, its own time is left.
+ * As much time is left until each as there was before the clock was set. A deadline that was put within a
+ * minute of the new time was put after the step. Where the row of a sandbox does not tell when that was,
+ * because it was kept alive for another time than its own, and the deadline stays though it was put before,
+ * its own time is left.
  */
 export async function shiftDeadlines(transaction: Queries, steppedMs: number): Promise<void> {
   for (const { table, column, putAt, where } of deadlines)

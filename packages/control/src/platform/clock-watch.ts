@@ -1,13 +1,15 @@
-// Finds out when PostgreSQL's clock is set, which ends nothing of a tenant. Each replica compares it every two seconds with the monotonic clock of its own
-// machine, and vouches for it where both have gone on alike: what ends or deletes something trusts `now()` no longer than that (`db/steady-time.ts`).
-// Otherwise the clock was set, and the replica that finds it first writes it down, in one transaction with the shift of all deadlines; to the others that
-// row explains what they see.
+// Finds out when PostgreSQL's clock is set, which ends nothing of a tenant. Each replica compares it every
+// two seconds with the monotonic clock of its own machine, and vouches for it where both have gone on alike:
+// what ends or deletes something trusts `now()` no longer than that (`db/steady-time.ts`). Otherwise the
+// clock was set, and the replica that finds it first writes it down, in one transaction with the shift of all
+// deadlines; to the others that row explains what they see.
 //
-// The monotonic clock stands still while its machine is suspended, and so do guests on that machine. A replica that was suspended alone finds that
-// another one vouches for the clock, and believes it. Where all were, that time is a step as well: it ends nothing.
+// The monotonic clock stands still while its machine is suspended, and so do guests on that machine. A
+// replica that was suspended alone finds that another one vouches for the clock, and believes it. Where all
+// were, that time is a step as well: it ends nothing.
 //
-// A replica that has just started cannot tell a step from time that has passed. It looks for 15 s whether another one knows, and then takes the clock as it
-// is.
+// A replica that has just started cannot tell a step from time that has passed. It looks for 15 s whether
+// another one knows, and then takes the clock as it is.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { recordOwnActs } from "../audit/audit-log.ts";
@@ -29,7 +31,7 @@ const LOOK_EVERY_MS = 2_000;
 /** Another replica that knows the clock looks several times meanwhile. */
 const NEWCOMER_WAITS_MS = 15_000;
 
-/** What a replica knows of the clock. */
+/** Knowledge of a replica about the clock. */
 interface Anchor {
   readonly era: number;
   /** The database's clock, less the monotonic one. */

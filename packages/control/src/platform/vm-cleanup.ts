@@ -88,7 +88,8 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
 }
 
-/** What is superfluous on a host, and could not be removed there, waits for its next attempt. */
+/** Whether VM cleanup acts now: a superfluous VM that its host could not remove waits for its next attempt.
+ *  */
 function isDue(action: SandboxAction | MachineAction): boolean {
   return !((action.kind === "discard" || action.kind === "halt") && action.row?.waiting === true);
 }

@@ -245,6 +245,7 @@ function msUntil(tickets: number, { perMinute }: Rate): number {
 }
 
 function secondsOf(ms: number): number {
-  // Of whole milliseconds: the difference of two times may be a trifle too large, which would be a second more.
+  // Rounded to whole milliseconds first: the difference of two times may be a trifle too large, which would
+  // be a second more.
   return Math.ceil(Math.round(ms) / 1_000);
 }

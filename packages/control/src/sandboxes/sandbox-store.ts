@@ -182,7 +182,7 @@ export async function transitionSandbox(
     readonly withoutMemory?: boolean;
     /** Of a resume: it begins at a snapshot. */
     readonly rollback?: Rollback | undefined;
-    /** Of a destruction: its host has not carried it out, and the reason says so. */
+    /** The host has not carried out the destruction, and the reason says so. */
     readonly isGivenUp?: boolean;
   } = {},
 ): Promise<SandboxRow | undefined> {

@@ -29,7 +29,8 @@ export async function spendLoginCode(db: Database, code: string): Promise<Creden
   return credentialsOf(found);
 }
 
-/** Whom the code logs a browser in as, so that a person can be asked first: the address with the code may have come from another person. */
+/** Whom the code logs a browser in as, so that a person can be asked first: the address with the code may
+ *  have come from another person. */
 export async function describeLoginCode(context: Context, code: string): Promise<LoginCodeOwner> {
   const found = await findLoginCode(context.db, sha256(code));
   if (found === undefined || found.is_late) throw invalidCode();

@@ -134,7 +134,8 @@ export async function transitionSnapshot(
   }: {
     readonly reason?: string | null;
     readonly taken?: HostSnapshot;
-    /** Of a deletion: its host has not carried it out. The attempts go on to be counted, which keeps it among those that the host should lose. */
+    /** The host has not carried out the deletion. Attempts go on to be counted, which keeps the row among
+     *  those that the host should lose. */
     readonly isGivenUp?: boolean;
   } = {},
 ): Promise<SnapshotRow | undefined> {

@@ -1,4 +1,5 @@
-// Attempts of VM cleanup to bring a sandbox, a machine or a snapshot to its desired state, where one of them has failed.
+// Attempts of VM cleanup to bring a sandbox, a machine or a snapshot to its desired state, where one of them
+// has failed.
 
 import { kindOf } from "@skerry/contract/ids";
 import { sql } from "kysely";
@@ -27,15 +28,16 @@ interface Tried {
   readonly attempts: number;
 }
 
-/** The attempt has failed, and there is another one later. What is worth a line in the log was written there. */
+/** The attempt has failed, and there is another one later. What is worth a line in the log was written there.
+ *  */
 export class Postponed extends Error {
   override readonly name = "Postponed";
 }
 
 /**
- * Does the work. Where it fails, the next attempt comes later and later, so that a stuck VM does not hide the others. The
- * row says what its host says; the log says it once. Where the host has answered the last of `TRIES_MAX` attempts with an
- * error as well, `giveUp` says what becomes of the row.
+ * Does the work. Where it fails, the next attempt comes later and later, so that a stuck VM does not hide the
+ * others. The row says what its host says; the log says it once. Where the host has answered the last of
+ * `TRIES_MAX` attempts with an error as well, `giveUp` says what becomes of the row.
  */
 export async function orPostpone(
   context: Context,
@@ -60,7 +62,8 @@ export async function orPostpone(
   }
 }
 
-/** Ends a microVM that no row wants. The row of its sandbox or machine, where there is one, is at rest and counts the attempts. */
+/** Ends a microVM that no row wants. The row of its sandbox or machine, where there is one, is at rest and
+ *  counts the attempts. */
 export async function endUnwanted(
   context: Context,
   { vm, row }: { readonly vm: { readonly id: string }; readonly row?: Tried },
@@ -71,7 +74,8 @@ export async function endUnwanted(
   return row === undefined ? end() : orPostpone(context, row, end);
 }
 
-/** The first attempt, by the request itself, has failed: VM cleanup makes the next one at once. Never rejects. */
+/** The first attempt, by the request itself, has failed: VM cleanup makes the next one at once. Never
+ *  rejects. */
 export async function leaveToCleanup(context: Context, row: Tried, error: unknown): Promise<void> {
   tellFailure(context, row, error);
   await postpone(context.db, row, { error, isAtOnce: true }).catch((failure: unknown) =>
@@ -100,12 +104,13 @@ const onTheWay: readonly string[] = [
 ];
 
 interface Postponement {
-  /** Of the attempt; undefined where it is still under way. */
+  /** Error of the attempt; undefined where it is still under way. */
   readonly error?: unknown;
   readonly isAtOnce?: boolean;
 }
 
-/** The next attempt comes after 2, 4, 8 … 60 s. What is still under way alone never comes to the last attempt. */
+/** The next attempt comes after 2, 4, 8 … 60 s. What is still under way alone never comes to the last
+ *  attempt. */
 export async function postpone(
   db: Database,
   { id, status }: { readonly id: string; readonly status: string },

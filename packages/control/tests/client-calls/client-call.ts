@@ -1,11 +1,13 @@
-// One row for each operation of the API: how a program calls it in TypeScript and in Python, and a person on the command line. Each row makes the
-// request of the file beside it in `calls/`, which also prepares what the request is about, and gives what the API answers.
+// One row for each operation of the API: how a program calls it in TypeScript and in Python, and a person on
+// the command line. Each row makes the request of the file beside it in `calls/`, which also prepares what
+// the request is about, and gives what the API answers.
 
 import type { Skerry } from "@skerry/sdk";
 import type { Prepare } from "../calls/call.ts";
 import type { World } from "../support/world.ts";
 
-/** Parameters of the request's path, `path` with a slash before it; those that the path does not have are empty. */
+/** Parameters of the request's path, `path` with a slash before it; those that the path does not have are
+ *  empty. */
 export interface At {
   readonly id: string;
   readonly execution: string;
@@ -41,7 +43,8 @@ export interface ClientCall {
   readonly gives?: Partial<Record<Kind, unknown>>;
   /** In the place of what `calls/` prepares. */
   readonly prepare?: Prepare;
-  /** Runs when the request is answered, for a command that waits for what becomes of it, and to set back what would disturb other rows. */
+  /** Runs when the request is answered, for a command that waits for what becomes of it, and to set back what
+   *  would disturb other rows. */
   readonly meanwhile?: (world: World) => Promise<void>;
   /** Standard input of the command line. */
   readonly input?: string;

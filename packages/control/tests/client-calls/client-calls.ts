@@ -1,4 +1,5 @@
-// How each client calls each operation of the OpenAPI document. Without the row of a new operation nothing compiles.
+// How each client calls each operation of the OpenAPI document. Without the row of a new operation nothing
+// compiles.
 
 import type { OperationId } from "../../src/app/operations.ts";
 import { buildClientCalls } from "./build-client-calls.ts";
@@ -9,7 +10,7 @@ import { organizationClientCalls } from "./organization-client-calls.ts";
 import { platformClientCalls } from "./platform-client-calls.ts";
 import { sandboxClientCalls } from "./sandbox-client-calls.ts";
 
-/** What people and browsers get at the same address, which the document does not have. */
+/** Pages and downloads for people and browsers, which the document does not have. */
 type OfThePages =
   | "getRoot"
   | `getDashboard${"" | "Root" | "Asset" | "Session"}`

@@ -10,7 +10,7 @@ const nounOf = { sandboxes: "sandbox", machines: "machine" } as const;
 const noTerminal = leftOut("terminals and forwarded ports are not among this client's abilities");
 const untilInterrupted = leftOut("it goes on until Ctrl-C: packages/cli/tests/exec.test.ts has its commands");
 
-/** What the fake host's `true` prints: its own name, and a warning. */
+/** Output of the fake host's `true`: its own name, and a warning. */
 const ran = { exit_code: 0, stdout: "true", stderr: "warned", timed_out: false, truncated: false };
 
 /** Rows that sandboxes and machines have alike. */

@@ -1,6 +1,7 @@
-// A host that speaks the host API on a unix socket and keeps its VMs in memory. Real microVMs are in the end-to-end tests; what is
-// tried here is what control makes of a host, of a slow one, a lying one and a dead one. Each room of the host API has a file `fake-ROOM.ts` that
-// answers its calls; this one has the state that tests set and read, and asks the rooms in turn.
+// A host that speaks the host API on a unix socket and keeps its VMs in memory. Real microVMs are in the
+// end-to-end tests; what is tried here is what control makes of a host, of a slow one, a lying one and a dead
+// one. Each room of the host API has a file `fake-ROOM.ts` that answers its calls; this one has the state
+// that tests set and read, and asks the rooms in turn.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -160,7 +161,8 @@ export class FakeHost {
     }
   }
 
-  /** Rooms that move VMs or hold states of them come first: some of their calls have paths like those of others. */
+  /** Rooms that move VMs or hold states of them come first: some of their calls have paths like those of
+   *  others. */
   #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const ofStates =
       this.savedMoves.serve(request, response) ??

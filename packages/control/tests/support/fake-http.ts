@@ -6,7 +6,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import { COMMAND_WITH_INPUT, type ExecuteCommand } from "@skerry/contract/host-api/vm";
 import { readFirstLine } from "../../../host/src/http/first-line.ts";
 
-/** A call about the VM `id`, which is empty where it is about none; `what` is its method and the last part of its path, `vm` for a VM as a whole. */
+/** A call about the VM `id`, which is empty where it is about none; `what` is its method and the last part of
+ *  its path, `vm` for a VM as a whole. */
 export interface HostCall {
   readonly id: string;
   readonly what: string;

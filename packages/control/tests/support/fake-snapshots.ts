@@ -19,7 +19,7 @@ export class FakeSnapshots {
   afterStart: () => Promise<void> = async () => undefined;
   /** What the host answers instead of taking one. */
   failure: SkerryError | undefined;
-  /** What it answers instead of deleting one. */
+  /** Error that it answers instead of deleting one. */
   deletionFailure: SkerryError | undefined;
   /** False: as a host of the version before, which puts no VM in the place of another one. */
   replaces = true;

@@ -1,4 +1,4 @@
-// What the TypeScript client can do, read off its objects, and its results as JSON.
+// Methods of the TypeScript client, read off its objects, and their results as JSON.
 
 import type { Skerry } from "@skerry/sdk";
 
@@ -17,7 +17,8 @@ function methodNames(object: object): string[] {
   return [...new Set(names)].filter((name) => name !== "constructor" && isMethod(name));
 }
 
-/** The objects that its methods lie on, by their names, such as `sandboxes` and `sandboxes.files()`; its own by none. */
+/** The objects that its methods lie on, by their names, such as `sandboxes` and `sandboxes.files()`; its own
+ *  by none. */
 function groupsOf(skerry: Skerry): readonly (readonly [string, object])[] {
   const groups = Object.entries(skerry).filter(([, value]) => typeof value === "object" && value !== null);
   const { sandboxes, machines } = skerry;
@@ -57,7 +58,8 @@ function watched(object: object, prefix: string, told: (name: string) => void): 
   });
 }
 
-/** A result as JSON has it; what comes piece by piece is read to its end, and pieces of bytes are one text. */
+/** A result as JSON has it; what comes piece by piece is read to its end, and pieces of bytes are one text.
+ *  */
 export async function asJson(result: unknown): Promise<unknown> {
   if (result === undefined) return null;
   if (result instanceof Uint8Array) return Buffer.from(result).toString();

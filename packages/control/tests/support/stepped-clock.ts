@@ -1,5 +1,5 @@
-// A database whose clock is set. The machine's clock is left alone: that each stored time becomes older by as much is the same, seen from the database, and
-// the monotonic clock of control then lags behind by as much.
+// A database whose clock is set. The machine's clock is left alone: that each stored time becomes older by as
+// much is the same, seen from the database, and the monotonic clock of control then lags behind by as much.
 
 import { sql } from "kysely";
 import type { Database } from "../../src/db/database.ts";
@@ -20,7 +20,8 @@ export class SteppedClock {
     this.#world = world;
   }
 
-  /** The watch of a replica that starts now. `aheadMs`: how far its monotonic clock is ahead of others; negative: its machine was suspended. */
+  /** The watch of a replica that starts now. `aheadMs`: how far its monotonic clock is ahead of others;
+   *  negative: its machine was suspended. */
   newReplica(aheadMs = () => 0): ClockWatch {
     return new ClockWatch(this.#world.context, () => performance.now() - this.#lagMs + aheadMs());
   }
@@ -55,7 +56,8 @@ export class SteppedClock {
   }
 }
 
-/** A world whose clock can be set, and a replica of control that has looked at the clock once. The caller disposes of the world. */
+/** A world whose clock can be set, and a replica of control that has looked at the clock once. The caller
+ *  disposes of the world. */
 export async function openStepped(): Promise<{
   readonly world: World;
   readonly clock: SteppedClock;

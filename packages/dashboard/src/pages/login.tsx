@@ -55,7 +55,8 @@ interface QuestionProps extends LogInProps {
   readonly refuse: (failure: unknown) => void;
 }
 
-/** No session begins unasked: the address may have come from another person, who would see what is done in it. */
+/** No session begins unasked: the address may have come from another person, who would see what is done in
+ *  it. */
 function Question({ isBusy, logIn, code, current, refuse }: QuestionProps) {
   const owner = useSignal<LoginCodeOwner | undefined>(undefined);
   useEffect(() => {

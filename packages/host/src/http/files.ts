@@ -55,8 +55,8 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
   );
 }
 
-/** Of the file that is replaced. Asked of the guest in an operation of its own, which agents of every version have. Undefined where there is
- *  none; what is wrong with the path the write says. */
+/** Permissions of the file that is replaced. The guest is asked in an operation of its own, which agents of
+ *  every version have. Undefined where there is none; what is wrong with the path the write says. */
 async function modeThere(channel: GuestChannel, path: string): Promise<number | undefined> {
   try {
     const { type, mode } = await statEntry(channel, path, true);

@@ -51,7 +51,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   // A file's bytes are not parsed but read by the route, as they come.
   server.addContentTypeParser("application/octet-stream", (_request, _payload, done) => done(null));
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
-    // What a call met was the end of this host process: QEMU's sockets were closed under it.
+    // The end of this host process has closed QEMU's sockets under the call.
     const told = asSkerryError(error);
     const known = told.code === "internal" && host.engine.isClosing ? hostIsEnding(error) : told;
     if (known.code === "internal") log.error({ err: error, url: request.url }, "a call failed");

@@ -5,15 +5,16 @@ import { watchProgress } from "../progress-watch.ts";
 
 /** For an object of some MiB that is put there. */
 const OBJECT_DEADLINE_MS = 120_000;
-/** What comes of an object counts as progress from this on: a store that sends byte after byte keeps others waiting as one that is silent does. */
+/** Least part of an object that counts as progress: a store that sends byte after byte keeps others waiting
+ *  as a silent one does. */
 const PROGRESS_BYTES = 1024 ** 2;
-/** Until an object begins to come, and without progress then. A store that takes calls and does not answer keeps the layers that wait behind this one from
- *  other hosts. */
+/** Until an object begins to come, and without progress then. A store that takes calls and does not answer
+ *  keeps the layers that wait behind this one from other hosts. */
 export const ANSWER_DEADLINE_MS = 20_000;
 const NOT_FOUND = 404;
 
 export async function putObject(url: string, content: Buffer, stop: AbortSignal): Promise<void> {
-  // What is put there is answered when all of it has been sent.
+  // The store answers when it has all of the object.
   const late = AbortSignal.timeout(OBJECT_DEADLINE_MS);
   try {
     const answer = await call(url, { method: "PUT", body: content }, AbortSignal.any([stop, late]));
@@ -30,7 +31,8 @@ export interface GetObject {
   readonly stop: AbortSignal;
 }
 
-/** Throws `stored_layer_damaged` where there is none, or it is longer, and `object_store_unavailable` where it does not come within the time, or stops. */
+/** Throws `stored_layer_damaged` where there is none, or it is longer, and `object_store_unavailable` where
+ *  it does not come within the time, or stops. */
 export async function getObject(url: string, { maxBytes, withinMs, stop }: GetObject): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let length = 0;

@@ -1,6 +1,6 @@
 // Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package
-// and not installed, or the operator's (own-kernel.ts); the initramfs holds the agent as /init and, for Debian's kernel, the modules of
-// guest-modules.ts.
+// and not installed, or the operator's (own-kernel.ts); the initramfs holds the agent as /init and, for
+// Debian's kernel, the modules of guest-modules.ts.
 
 import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, writeFile } from "node:fs/promises";

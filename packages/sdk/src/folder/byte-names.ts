@@ -1,5 +1,6 @@
-// Names of files, which are bytes on Linux and need not be UTF-8, as strings and back without a loss: a byte that belongs to no character is a lone
-// surrogate, U+DC80 to U+DCFF, as in Python (`surrogateescape`). No character of UTF-8 decodes to one.
+// Names of files, which are bytes on Linux and need not be UTF-8, as strings and back without a loss: a byte
+// that belongs to no character is a lone surrogate, U+DC80 to U+DCFF, as in Python (`surrogateescape`). No
+// character of UTF-8 decodes to one.
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const ESCAPE = 0xdc00;

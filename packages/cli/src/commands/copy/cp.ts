@@ -65,8 +65,8 @@ interface VmPlace {
   readonly path: string;
 }
 
-/** `ID:PATH`. A local path with a colon is written with a slash before it: `./a:b`. A name may have a colon itself, which no slash follows; the path
- *  behind it is then an absolute one. */
+/** `ID:PATH`. A local path with a colon is written with a slash before it: `./a:b`. A name may have a colon
+ *  itself, which no slash follows; the path behind it is then an absolute one. */
 export function vmPlace(text: string): VmPlace | undefined {
   const colon = text.includes(":/") ? text.indexOf(":/") : text.indexOf(":");
   if (colon < 1 || text === STDIO || /^[./]/.test(text)) return undefined;

@@ -20,8 +20,8 @@ shared_buffers = 32MB
 fsync = on
 `;
 
-/** For four control processes, which have 40 each at most, and the operator's commands. Told at each start, because clusters of versions before have 50 in their
- *  settings: too few for a second process. */
+/** For four control processes, which have 40 each at most, and the operator's commands. Told at each start,
+ *  because clusters of versions before have 50 in their settings: too few for a second process. */
 const connectionsMax = "max_connections=200";
 
 /** In the folder of sockets and locks, as long as the cluster is being made: what lies in the data folder then is half of one. */

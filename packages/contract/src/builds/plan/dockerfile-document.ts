@@ -7,7 +7,7 @@ export interface DockerfileDocument {
   readonly isProgram: boolean;
 }
 
-/** What COPY and mounts name where they read these files. */
+/** Name by which COPY and mounts read these files. */
 export const DOCUMENTS = "skerry-documents";
 
 /** Where a program that is a document is while it runs. The folder is gone from the image. */

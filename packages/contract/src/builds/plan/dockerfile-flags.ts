@@ -1,14 +1,15 @@
-// Flags of a Dockerfile's instructions: which the builder's buildah has, which change nothing here and are left out, and which are refused by their name.
+// Flags of a Dockerfile's instructions: which the builder's buildah has, which change nothing here and are
+// left out, and which are refused by their name.
 
 import type { MountScope, PlainMount } from "./dockerfile-mounts.ts";
 import { MountFault, plainMount } from "./dockerfile-mounts.ts";
 
 export interface PlainFlags {
-  /** What is left of them. */
+  /** Flags that buildah gets. */
   readonly kept: readonly string[];
   /** Secrets that a command finds in variables. */
   readonly variables: readonly NonNullable<PlainMount["variable"]>[];
-  /** Of COPY: below its target each source has the folders of its path. */
+  /** `COPY --parents`: below its target each source has the folders of its path. */
   readonly hasParents: boolean;
 }
 
@@ -23,7 +24,7 @@ export class FlagFault extends Error {
   }
 }
 
-/** Of an instruction the flags that it begins with, and the rest. */
+/** Splits an instruction into the flags that it begins with, and the rest. */
 export function splitFlags(rest: string): readonly [flags: readonly string[], after: string] {
   const flags: string[] = [];
   let after = rest;

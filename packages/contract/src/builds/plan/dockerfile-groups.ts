@@ -10,7 +10,7 @@ import { IGNORE_FILES } from "./dockerignore.ts";
 import type { PlainDockerfile, PlainInstruction } from "./plain-dockerfile.ts";
 
 export interface DockerfileGroup {
-  /** What buildah reads. */
+  /** Text that buildah reads. */
   readonly text: string;
   readonly documents: readonly DockerfileDocument[];
   /** The instructions that are its own, as they were written. */
@@ -33,7 +33,8 @@ const REPEATED: ReadonlySet<string> = new Set([
 
 const COPIES: ReadonlySet<string> = new Set(["ADD", "COPY"]);
 
-/** Undefined where it is carried out as a whole: it has several stages or one of our own name, takes files from elsewhere, or has one group alone. */
+/** Undefined where it is carried out as a whole: it has several stages or one of our own name, takes files
+ *  from elsewhere, or has one group alone. */
 export function dockerfileGroups({
   escape,
   instructions,

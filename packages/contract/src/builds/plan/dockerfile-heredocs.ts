@@ -3,7 +3,7 @@
 import { rawWords, unquoted } from "./dockerfile-words.ts";
 
 export interface Heredoc {
-  /** What ends it, and the name of its file. */
+  /** Word that ends it, and the name of its file. */
   readonly name: string;
   /** `<<-`: without the tabs that lines begin with. */
   readonly isChomped: boolean;
@@ -40,7 +40,7 @@ export function readHeredoc(word: string): Heredoc | undefined {
   return { name, isChomped: dash === "-", isExpanded: name === delimiter };
 }
 
-/** Of the exec form, behind flags. */
+/** Whether the words behind the flags are in the exec form. */
 export function isJson(rest: string): boolean {
   const text = rest.replace(/^(?:--\S*\s+)*/, "");
   if (!text.startsWith("[")) return false;

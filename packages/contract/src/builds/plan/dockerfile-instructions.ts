@@ -11,13 +11,13 @@ export interface Instruction {
   readonly rest: string;
   /** With the lines that it goes on in, and its documents. */
   readonly text: string;
-  /** Of its first line, from 1 on. */
+  /** Number of its first line, from 1 on. */
   readonly line: number;
   readonly heredocs: readonly HeredocText[];
 }
 
 export interface ReadDockerfile {
-  /** What goes on with the next line, and is said in the first lines. */
+  /** Character that lets an instruction go on with the next line. The first lines say which one. */
   readonly escape: "\\" | "`";
   readonly instructions: readonly Instruction[];
 }
@@ -80,7 +80,7 @@ class Lines {
 
   constructor(text: string) {
     const lines = text.replace(/^\uFEFF/, "").split("\n");
-    // Of a text that ends with a line's end nothing follows that.
+    // Nothing follows the last line's end.
     this.#raw = lines.at(-1) === "" ? lines.slice(0, -1) : lines;
     this.all = this.#raw.map((line) => line.replace(/\r$/, ""));
   }
@@ -95,7 +95,8 @@ class Lines {
     return undefined;
   }
 
-  /** What a document has. In a file whose lines end with CR and LF those of its documents do not: a shell would take the CR for a part of a command. */
+  /** Lines of a document. In a file whose lines end with CR and LF those of its documents do not: a shell
+   *  would take the CR for a part of a command. */
   takeHeredoc(isEnd: (line: string) => boolean) {
     const own = this.#raw[this.#at - 1]?.endsWith("\r") === true ? this.all : this.#raw;
     const begin = this.#at;

@@ -1,4 +1,5 @@
-// `RUN --mount=…`, in the form that the builder's buildah reads: the type first, targets absolute, each option by one name.
+// `RUN --mount=…`, in the form that the builder's buildah reads: the type first, targets absolute, each
+// option by one name.
 
 import { joined } from "./dockerfile-scope.ts";
 import { expanded, ExpansionFault, type Lookup } from "./dockerfile-words.ts";
@@ -14,7 +15,7 @@ export interface PlainMount {
   readonly variable?: { readonly name: string; readonly path: string };
 }
 
-/** What cannot be done, as the end of a sentence that begins with the mount. */
+/** Refusal, as the end of a sentence that begins with the mount. */
 export class MountFault extends Error {
   override readonly name = "MountFault";
   readonly remediation: string;
@@ -149,7 +150,7 @@ function isOn(name: string, value: string): boolean {
   throw new MountFault(`has \`${name}=${value}\``, `It is \`${name}=true\` or \`${name}=false\`.`);
 }
 
-/** What is relative lies in the folder of WORKDIR. */
+/** Relative targets lie in the folder of WORKDIR. */
 function absolute(path: string, { lookup, workdir }: MountScope): string {
   if (path.startsWith("/")) return path;
   const value = valueOf(path, lookup);

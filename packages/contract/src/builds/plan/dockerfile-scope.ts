@@ -1,17 +1,18 @@
-// What holds at an instruction of a Dockerfile, as far as its text says it: variables, folder and shell.
+// Variables, folder and shell that hold at an instruction of a Dockerfile, as far as its text says them.
 
 import type { PlannedConfig } from "./build-plan.ts";
 import type { Instruction } from "./dockerfile-instructions.ts";
 import { expanded, ExpansionFault, rawWords, unquoted, type Lookup } from "./dockerfile-words.ts";
 
 export interface ScopeParts {
-  /** Of the request. */
+  /** Arguments of the request. */
   readonly args: Readonly<Record<string, string>>;
-  /** Name of the template that FROM of that name means, and what holds there; undefined where each image is a registry's. */
+  /** Name of the template that FROM of that name means, and what holds there; undefined where each image is a
+   *  registry's. */
   readonly template: { readonly name: string; readonly config: PlannedConfig } | undefined;
 }
 
-/** What an image hands on to a stage that begins on it. */
+/** Settings that an image hands on to a stage that begins on it. */
 interface Image {
   readonly env: ReadonlyMap<string, string | null>;
   /** All that it sets is in `env`. */
@@ -39,7 +40,7 @@ const PLATFORM: Readonly<Record<string, string>> = Object.fromEntries(
 export class DockerfileScope {
   readonly #parts: ScopeParts;
   readonly #stages = new Map<string, Image>();
-  /** Of the stage; empty where it has none. */
+  /** Name of the stage; empty where it has none. */
   #name = "";
   /** Before the first FROM. */
   #global = new Map<string, string | null>();
@@ -82,7 +83,7 @@ export class DockerfileScope {
     this.#name = as.toUpperCase() === "AS" ? stage.toLowerCase() : "";
   }
 
-  /** What it has come to is what a later one of its name begins on. */
+  /** A later stage of this name begins with the settings that this one has come to. */
   #endStage(): void {
     const { workdir, shell } = this;
     const image = { env: this.#env, isKnown: this.#image.isKnown, workdir, shell };

@@ -4,7 +4,8 @@ import { SkerryError } from "../../errors.ts";
 import type { DockerfileDocument } from "./dockerfile-document.ts";
 import { plainDockerfile } from "./plain-dockerfile.ts";
 
-/** Of the text that takes the file's place, with its documents: the step's frame holds the script and all else, too. */
+/** Bound of the text that takes the file's place, with its documents: the step's frame holds the script and
+ *  all else, too. */
 const TEXT_MAX_BYTES = 24 * 1024;
 
 /** Longer ones are left as they are. */
@@ -30,7 +31,8 @@ export function readsDockerfile({ kind, env }: { readonly kind: string; readonly
   return kind === "dockerfile" && env["STEP_TEXT"] === "";
 }
 
-/** The environment of such a step for this text of its file. Throws `invalid_build` with the line of what builds do not have. */
+/** The environment of such a step for this text of its file. Throws `invalid_build` with the line of what
+ *  builds do not have. */
 export function withDockerfile(env: Env, text: string): Env {
   const file = env["STEP_FILE"] ?? "Dockerfile";
   const from = env["STEP_FROM"] ?? "";

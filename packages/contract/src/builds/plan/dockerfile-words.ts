@@ -49,8 +49,8 @@ export function unquoted(word: string): string {
   );
 }
 
-/** The values of its variables in their places. With `quotes` as a word of an instruction, without as the text of a document, in which a quote is a character as
- *  any. Throws `ExpansionFault`. */
+/** The values of its variables in their places. With `quotes` as a word of an instruction, without as the
+ *  text of a document, in which a quote is a character as any. Throws `ExpansionFault`. */
 export function expanded(text: string, lookup: Lookup, { quotes }: { readonly quotes: boolean }): string {
   return new Expansion(text, lookup, quotes).until(undefined);
 }
@@ -154,7 +154,7 @@ class Expansion {
   }
 
   #value(name: string): string | undefined {
-    // What a shell would know of itself is never set here.
+    // Variables that a shell sets by itself are never set here.
     const value = /^[\p{L}_]/u.test(name) ? this.#lookup(name) : undefined;
     if (value === null)
       throw new ExpansionFault(

@@ -1,5 +1,6 @@
-// Which files of a folder are left out of a context, by the rules of `.dockerignore`: a pattern a line, from the folder's root on; `!` takes back; the last
-// pattern that matches a path, or a folder that it is in, decides. A line that cannot be read is an error: what it was to keep out may be a secret.
+// Which files of a folder are left out of a context, by the rules of `.dockerignore`: a pattern a line, from
+// the folder's root on; `!` takes back; the last pattern that matches a path, or a folder that it is in,
+// decides. A line that cannot be read is an error: what it was to keep out may be a secret.
 
 import { SkerryError } from "../../errors.ts";
 import { cleanPattern, matchesOrIsBelow, readIgnorePattern, type IgnoreToken } from "./ignore-pattern.ts";
@@ -15,7 +16,7 @@ export const IGNORED_BY_DEFAULT = "**/.git\n**/node_modules\n**/.venv\n**/__pyca
 const PATTERNS_MAX = 2_000;
 const PATTERN_MAX_CHARS = 1_000;
 
-/** What Go's `strings.TrimSpace` takes away. */
+/** Characters that Go's `strings.TrimSpace` takes away. */
 const SPACE = String.raw`[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+`;
 const SPACE_AROUND = new RegExp(`^${SPACE}|${SPACE}$`, "gu");
 

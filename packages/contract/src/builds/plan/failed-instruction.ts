@@ -1,5 +1,5 @@
-// Which instruction of a Dockerfile a step was at when it failed, from the line that buildah has printed of it last. A guest may print any line: then its own
-// error names another instruction.
+// Which instruction of a Dockerfile a step was at when it failed, from the line that buildah has printed of
+// it last. A guest may print any line: then its own error names another instruction.
 
 import { SkerryError } from "../../errors.ts";
 import type { PlanRequest } from "./build-plan.ts";
@@ -7,7 +7,7 @@ import { dockerfileGroups } from "./dockerfile-groups.ts";
 import { plainDockerfile, type PlainInstruction } from "./plain-dockerfile.ts";
 import { shownLine } from "./planned-step.ts";
 
-/** What such a line is; PostgreSQL reads it, too. */
+/** Pattern of such a line. PostgreSQL reads it, too. */
 export const STEP_LINE = String.raw`^(\[[0-9]+/[0-9]+\] )?STEP [0-9]+/[0-9]+: `;
 
 interface Failed {
@@ -18,7 +18,8 @@ interface Failed {
   readonly said: string | undefined;
 }
 
-/** Such as `RUN make (Dockerfile, line 3)`, without the place where the text is not known. Undefined where nothing was said. */
+/** Such as `RUN make (Dockerfile, line 3)`, without the place where the text is not known. Undefined where
+ *  nothing was said. */
 export function failedInstruction({ request, group, said = "" }: Failed): string | undefined {
   const [, stage = "1", index = "", shown = ""] =
     /^(?:\[(\d+)\/\d+\] )?STEP (\d+)\/\d+: (.*)$/s.exec(said) ?? [];
@@ -41,7 +42,7 @@ function carriedOut(
   return dockerfileGroups(plain)?.[group]?.carried ?? plain.instructions;
 }
 
-/** What a template sets, and what of it the text needs, is not known here. */
+/** Variables that a template sets are not known here, so a text that needs one may be refused. */
 function unlessRefused<Read>(read: () => Read): Read | undefined {
   try {
     return read();

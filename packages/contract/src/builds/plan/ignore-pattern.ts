@@ -1,5 +1,6 @@
-// One pattern of `.dockerignore`, by the rules of Go's `filepath.Match` and of `**` in moby/patternmatcher: `*` and `?` do not cross a `/`, `[a-z]` and
-// `[^a-z]` are classes, `\` takes the next character as it is, `**` crosses any number of folders.
+// One pattern of `.dockerignore`, by the rules of Go's `filepath.Match` and of `**` in moby/patternmatcher:
+// `*` and `?` do not cross a `/`, `[a-z]` and `[^a-z]` are classes, `\` takes the next character as it is,
+// `**` crosses any number of folders.
 
 interface Char {
   readonly kind: "char";
@@ -10,13 +11,15 @@ interface Class {
   readonly isNegated: boolean;
   readonly ranges: readonly (readonly [low: number, high: number])[];
 }
-/** `any`: a character but `/`. `some`: any number of these. `folders`: nothing, or all up to a `/`. `rest`: any number of any characters. */
+/** `any`: a character but `/`. `some`: any number of these. `folders`: nothing, or all up to a `/`. `rest`:
+ *  any number of any characters. */
 interface Wild {
   readonly kind: "any" | "some" | "folders" | "rest";
 }
 export type IgnoreToken = Char | Class | Wild;
 
-/** Undefined where the pattern is malformed. Without `/` at its beginning, `.` and `..`, as `cleanPattern` leaves it. */
+/** Undefined where the pattern is malformed. Without `/` at its beginning, `.` and `..`, as `cleanPattern`
+ *  leaves it. */
 export function readIgnorePattern(pattern: string): readonly IgnoreToken[] | undefined {
   const chars = Array.from(pattern);
   const tokens: IgnoreToken[] = [];
@@ -78,7 +81,8 @@ function readClassChar(chars: readonly string[], at: number): Read<number> | und
   return { token: code, next: at + (isEscaped ? 2 : 1) };
 }
 
-/** Whether the pattern matches the path, or a folder above it. It follows all ways at once, so its time is at most the product of both lengths. */
+/** Whether the pattern matches the path, or a folder above it. It follows all ways at once, so its time is at
+ *  most the product of both lengths. */
 export function matchesOrIsBelow(tokens: readonly IgnoreToken[], path: string): boolean {
   const end = 2 * tokens.length;
   let reached = new States(end + 1);
@@ -94,7 +98,8 @@ export function matchesOrIsBelow(tokens: readonly IgnoreToken[], path: string): 
   return reached.has(end);
 }
 
-/** Twice the number of the token that comes next; one more is within `folders`, of which the `/` is still to come. Each is in the list once. */
+/** Twice the number of the token that comes next; one more is within `folders`, of which the `/` is still to
+ *  come. Each is in the list once. */
 class States {
   readonly list: number[] = [];
   readonly #marks: Uint32Array;
@@ -135,7 +140,7 @@ function step(
   else if (token.kind !== "some" && isOne(token, char)) reach(tokens, next, at + 1);
 }
 
-/** What stands for nothing, too, is passed at once. */
+/** A wildcard that may stand for nothing is passed at once. */
 function reach(tokens: readonly IgnoreToken[], reached: States, from: number): void {
   for (let at = from; ; at += 1) {
     reached.add(2 * at);

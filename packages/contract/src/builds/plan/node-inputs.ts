@@ -1,4 +1,5 @@
-// What an install of npm, pnpm or yarn reads of an app. Where that cannot be told by names alone, it is all of it.
+// Files of an app that an install of npm, pnpm or yarn reads. Where names alone do not tell them, all files
+// are copied.
 
 import type { ContextFiles } from "./build-plan.ts";
 import { isObject, objectField, ownField, stringField, textOf, type JsonObject } from "./manifests.ts";

@@ -20,7 +20,7 @@ export interface NodeManager {
   run(script: string): string;
 }
 
-/** What makes those managers be there that these commands name. */
+/** Steps that install the package managers which these commands name. */
 export function toolSteps(manager: NodeManager, commands: string): readonly RequestedStep[] {
   const others = [pnpm(undefined, undefined, ""), yarn(undefined, undefined, "")];
   const all = [manager, ...others.filter(({ name }) => name !== manager.name)];

@@ -1,11 +1,12 @@
-// The version of Node that an app asks for: `engines` and `volta` in package.json, and the files of version managers, each by its own grammar.
+// The version of Node that an app asks for: `engines` and `volta` in package.json, and the files of version
+// managers, each by its own grammar.
 
 import type { ContextFiles } from "./build-plan.ts";
 import { fileFault, objectField, stringField, textOf, type JsonObject } from "./manifests.ts";
 import { isInRange } from "./node-range.ts";
 import { toolVersions, versionLine } from "./version-files.ts";
 
-/** What the built-in template `node` has: Debian 12's. */
+/** Version in the built-in template `node`: Debian 12's. */
 const TEMPLATE_NODE = [18, 20, 4] as const;
 
 /** Lines with long support by their names, the newest last. */
@@ -16,7 +17,7 @@ const LTS_LINES: Readonly<Record<string, number>> = {
 const NEWEST: ReadonlySet<string> = new Set(["node", "latest", "current", "stable"]);
 
 export interface WantedNode {
-  /** What npm installs; undefined where the template's will do. */
+  /** Version that npm installs; undefined where the template's will do. */
   readonly range: string | undefined;
   readonly why: string;
 }

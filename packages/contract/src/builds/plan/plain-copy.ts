@@ -1,4 +1,5 @@
-// COPY and ADD for the builder's buildah: documents are files beside the context, and `--parents` is a copy for each source.
+// COPY and ADD for the builder's buildah: documents are files beside the context, and `--parents` is a copy
+// for each source.
 
 import { DOCUMENTS } from "./dockerfile-document.ts";
 import { FlagFault } from "./dockerfile-flags.ts";
@@ -8,7 +9,7 @@ import { expanded, rawWords, unquoted } from "./dockerfile-words.ts";
 import { documentName, type MadeInstruction, type SaidInstruction } from "./plain-run.ts";
 
 export interface CopyScope extends MountScope {
-  /** Of the documents of this instruction. */
+  /** Folder of the documents of this instruction. */
   readonly folder: string;
 }
 

@@ -1,5 +1,6 @@
-// A Dockerfile of today, as the builder's buildah reads it, which is older: documents become commands or files beside the context, what changes nothing is left
-// out, and what cannot be done is refused with its line before anything is sent.
+// A Dockerfile of today, as the builder's buildah reads it, which is older: documents become commands or
+// files beside the context, what changes nothing is left out, and what cannot be done is refused with its
+// line before anything is sent.
 
 import { SkerryError } from "../../errors.ts";
 import type { DockerfileDocument } from "./dockerfile-document.ts";
@@ -12,7 +13,7 @@ import { plainCopy, type CopyScope } from "./plain-copy.ts";
 import { plainRun, type MadeInstruction, type SaidInstruction } from "./plain-run.ts";
 
 export interface PlainInstruction extends Instruction {
-  /** What buildah reads. */
+  /** Text that buildah reads. */
   readonly plain: string;
   readonly documents: readonly DockerfileDocument[];
   /** How many instructions buildah finds in `plain`. */
@@ -27,7 +28,7 @@ export interface PlainDockerfile {
 }
 
 export interface DockerfileParts extends ScopeParts {
-  /** Of the file, for what is said of it. */
+  /** Name of the file, for messages about it. */
   readonly file: string;
 }
 

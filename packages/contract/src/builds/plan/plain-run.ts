@@ -24,7 +24,7 @@ interface RunScope {
 }
 
 interface Command {
-  /** Of a shell; undefined of the exec form. */
+  /** Command for a shell; undefined of the exec form. */
   readonly text?: string;
   readonly words: readonly string[];
 }
@@ -79,7 +79,7 @@ function commandOf(after: string, heredocs: readonly HeredocText[]): Command {
 
 const POSIX_SHELL = /(^|\/)(ba|da|a|z|k|mk)?sh$/;
 
-/** What a secret holds is read by a shell in the command's place, byte for byte. */
+/** A shell in the command's place reads the secret byte for byte. */
 function withVariables(
   { text, words }: Command,
   variables: PlainFlags["variables"],

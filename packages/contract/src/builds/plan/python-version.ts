@@ -5,7 +5,7 @@ import { textOf, tomlTables } from "./manifests.ts";
 import { isInRange } from "./node-range.ts";
 import { toolVersions, versionLine } from "./version-files.ts";
 
-/** What the built-in template `python` has: Debian 12's. */
+/** Version in the built-in template `python`: Debian 12's. */
 const TEMPLATE_PYTHON = [3, 11, 2] as const;
 
 /** Undefined where the template's will do, or nothing asks for one. */
@@ -44,7 +44,8 @@ function valueIn(table = "", key: string): string | undefined {
 /** No range is longer. */
 const TEXT_MAX_CHARS = 200;
 
-/** A version counts by its first two numbers; `python-3.11.4` is one, too. Of a range each part has to hold. */
+/** A version counts by its first two numbers; `python-3.11.4` is one, too. Of a range each part has to hold.
+ *  */
 function isTemplates(text: string): boolean {
   if (text.length > TEXT_MAX_CHARS) return false;
   const [, version] = /^(?:c?python-?)?v?(\d+(?:\.\d+)?)(?:\.\d+)?$/i.exec(text) ?? [];

@@ -1,6 +1,8 @@
-// A rollback ends with the status that it leads to, also where the version before writes that status: it does not know the columns.
+// A rollback ends with the status that it leads to, also where the version before writes that status: it does
+// not know the columns.
 
-/** A trigger, so that no statement can forget it. Left in a row that runs, the column would have a later failure end at the snapshot. */
+/** A trigger, so that no statement can forget it. Left in a row that runs, the column would have a later
+ *  failure end at the snapshot. */
 const ended = (table: string, column: string, under: string) => `
 create function end_rollback_of_${table}() returns trigger language plpgsql as $$
 begin

@@ -47,7 +47,8 @@ export interface BuildTables {
     commit: ColumnType<string | null, string | null | undefined, string | null>;
     /** The image that it pulled, or pushed. */
     source: ColumnType<PulledImage | null, string | null | undefined, string | null>;
-    /** Of the image that was pulled in a microVM of its own; null: none was, or the build is over. */
+    /** Settings of the image that was pulled in a microVM of its own; null: none was, or the build is over.
+     *  */
     image_config: ColumnType<PlannedConfig | null, string | null | undefined, string | null>;
     template_id: string;
     /** What its first steps came from, and what it would stand on without that; null: all steps are carried out. */

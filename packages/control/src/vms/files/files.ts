@@ -16,7 +16,8 @@ export interface FileParams extends VmRef {
   readonly gone: AbortSignal;
 }
 
-/** The file appears whole or not at all. One that is there keeps its owner, its other names, and without a mode its permissions. */
+/** The file appears whole or not at all. One that is there keeps its owner, its other names, and without a
+ *  mode its permissions. */
 export async function uploadFile(
   context: Context,
   caller: Tenant,

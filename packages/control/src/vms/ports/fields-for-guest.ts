@@ -1,5 +1,6 @@
-// Header fields of a request that what listens in a guest gets. Credentials of ours are kept back because they are ours, and not because of the
-// field that they stand in: an application has tokens and keys of its own in the same fields.
+// Header fields of a request that what listens in a guest gets. Credentials of ours are kept back because
+// they are ours, and not because of the field that they stand in: an application has tokens and keys of its
+// own in the same fields.
 
 import { isId } from "@skerry/contract/ids";
 import { isSecretProtocol, ORGANIZATION_PROTOCOL } from "../../api/authenticate-hook.ts";
@@ -8,7 +9,8 @@ import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";
 import { hopByHop, namedByConnection, type Field } from "./port-headers.ts";
 import { splitPortUrl } from "./port-path.ts";
 
-/** A token of ours: as it is, as E2B's clients take it, or one of theirs into a sandbox. Among other words too, such as those of a scheme. */
+/** A token of ours: as it is, as E2B's clients take it, or one of theirs into a sandbox. Among other words
+ *  too, such as those of a scheme. */
 const TOKEN =
   /(?<![\w-])(?:sk_[\w-]{43}|e2b_736b5f(?:[0-9a-f]{2}){43}|ea_[0-9a-f]{64}_org_[0-9a-z]{26}_[\w-]{43})(?![\w-])/;
 
@@ -43,15 +45,17 @@ export interface ClientFacts {
   readonly address: string;
   readonly host: string;
   readonly protocol: string;
-  /** Of the path, before what the guest sees of it; undefined where the guest sees all of it, at an origin of its own. */
+  /** Part of the path that the guest does not see; undefined where the guest sees all of it, at an origin of
+   *  its own. */
   readonly prefix: string | undefined;
-  /** What the guest gets as `Host`; undefined: its own. */
+  /** `Host` that the guest gets; undefined: its own. */
   readonly guestHost?: string | undefined;
   /** Whether what listens there speaks TLS. */
   readonly isGuestTls?: boolean | undefined;
 }
 
-/** What the guest gets of a request. `Host` is what a server of developers expects; where the request was sent to stands beside it. */
+/** Fields that the guest gets. `Host` is the one that a development server expects; `X-Forwarded-Host` has
+ *  the client's. */
 export function fieldsForGuest(fields: readonly Field[], port: number, client: ClientFacts): Field[] {
   const named = namedByConnection(fields);
   const isOwnOrigin = client.prefix === undefined;
@@ -96,8 +100,8 @@ function withoutToken([name, value]: Field): Field[] {
   return others.length === 0 ? [] : [[name, others.join(",").trim()]];
 }
 
-/** Servers compare `Origin` and `Referer` with `Host`, which is not the client's. Those of the place that the request was sent to become those of the
- *  guest; all others are another site's, and stay. */
+/** Servers compare `Origin` and `Referer` with `Host`, which is not the client's. Those of the place that the
+ *  request was sent to become those of the guest; all others are another site's, and stay. */
 function atGuestsPlace([name, value]: Field, host: string, client: ClientFacts): Field {
   const lower = name.toLowerCase();
   if (lower !== "origin" && lower !== "referer") return [name, value];
@@ -112,7 +116,7 @@ function atGuestsPlace([name, value]: Field, host: string, client: ClientFacts):
   return [name, prefix === client.prefix ? guests + guestUrl : told];
 }
 
-/** What follows the host in an address; undefined where it is of another host. */
+/** The part of an address behind its host; undefined where that is another host. */
 function pathAt(address: string, host: string): string | undefined {
   const [, scheme = "", place = "", path = ""] = /^(https?):\/\/([^/?#@]+)([/?#].*)?$/i.exec(address) ?? [];
   if (scheme === "" || hostIn(scheme, place) !== hostIn(scheme, host)) return undefined;

@@ -1,5 +1,6 @@
-// Header fields that pass from what listens in a guest to a client; `fields-for-guest.ts` has the other way. The guest is hostile to the API's own
-// origin, on which its answers appear: whatever a browser would do for that origin because of an answer, it must not do.
+// Header fields that pass from what listens in a guest to a client; `fields-for-guest.ts` has the other way.
+// The guest is hostile to the API's own origin, on which its answers appear: whatever a browser would do for
+// that origin because of an answer, it must not do.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";

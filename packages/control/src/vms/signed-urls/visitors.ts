@@ -55,7 +55,7 @@ export async function admitVisitor(
 ): Promise<Visitor | undefined> {
   const { signature } = splitSignature(request.raw.url ?? "");
   const visit = countedRequestOf(request).portHost === undefined ? undefined : visitOf(request);
-  // What is no token of ours may be one of what listens on the port, which gets it.
+  // A token that is none of ours may belong to the program on the port, which gets it.
   const isByToken = wanted.port === undefined || secretOf(request) !== undefined;
   if (signature === undefined && visit === undefined && isByToken) return undefined;
   takeTicket();

@@ -93,7 +93,8 @@ export async function goOn(
   return live;
 }
 
-/** The saved files go once the guest has answered. Where it does not, they stay if they still are what it can go on from. */
+/** The saved files go once the guest has answered. Where it does not, they stay if they still are what it can
+ *  go on from. */
 export async function resumePaused(newVm: NewVm, restored: RestoredVm): Promise<LiveVm> {
   const live = await resume(restored).catch(async (error: unknown) => {
     newVm.staysPaused = false;

@@ -7,7 +7,8 @@ export interface GuestUse extends Disposable {
   readonly channel: GuestChannel;
 }
 
-/** Takes the guest for a use. Where it does not go on, the error says why: it has ended, or this host process is ending. */
+/** Takes the guest for a use. Where it does not go on, the error says why: it has ended, or this host process
+ *  is ending. */
 export async function useGuest(
   lifecycle: VmLifecycle,
   entry: Running,

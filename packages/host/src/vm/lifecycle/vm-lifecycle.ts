@@ -21,7 +21,8 @@ export interface VmLifecycleOptions {
   readonly table: VmTable;
   /** The resources of a VM are not released while such work is under way. */
   readonly slotWork: KeyedQueue;
-  /** Ends its QEMU, and says whether the VM is paused as before: it had not gone on yet from what was saved of it. */
+  /** Ends its QEMU, and says whether the VM is paused as before: it had not gone on yet from what was saved
+   *  of it. */
   readonly isAsSaved: (record: VmRecord) => Promise<boolean>;
   readonly log: Logger;
 }
@@ -45,7 +46,8 @@ export class VmLifecycle {
     return this.#closing;
   }
 
-  /** Throws where this host process is ending. A request that waited for the end of a VM would wait for the next process. */
+  /** Throws where this host process is ending. A request that waited for the end of a VM would wait for the
+   *  next process. */
   requireOpen(): void {
     if (this.#closing) throw hostIsEnding();
   }
