@@ -247,6 +247,16 @@ test("what depends on an image that is not there yet is refused, and not guessed
   expect(plain("FROM scratch\nCOPY <<EOF /x\n$A\nEOF\n").instructions[1]?.documents[0]?.text).toBe("\n");
 });
 
+test("variables in variables are refused beyond a depth, and take no more of the stack", () => {
+  const nested = (depth: number) =>
+    `FROM base\nCOPY <<EOF /x\n${"${A:-".repeat(depth)}1${"}".repeat(depth)}\nEOF\n`;
+  const template = { name: "base", config: { env: {}, user: null, workdir: null } };
+  const read = (depth: number) =>
+    plainDockerfile(nested(depth), { file: "Dockerfile", args: {}, template }).instructions[1]?.documents[0];
+  expect(read(100)?.text).toBe("1\n");
+  for (const depth of [101, 13_000]) expect(() => read(depth)).toThrow(/nests variables more than 100 deep/);
+});
+
 test("another escape goes on with the next line, and is said again", () => {
   expect(plain("# escape=`\nFROM base\nCOPY --link a `\n  /b\\\nRUN c\n").text).toBe(
     "# escape=`\nFROM base\nCOPY a   /b\\\nRUN c\n",

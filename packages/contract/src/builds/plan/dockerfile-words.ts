@@ -57,12 +57,15 @@ export function expanded(text: string, lookup: Lookup, { quotes }: { readonly qu
 
 /** Longer values are no one's, and values of values would grow without end. */
 const EXPANDED_MAX_CHARS = 64 * 1024;
+/** `${A:-${B:-…}}`: each level takes a part of the stack of control. */
+const NESTED_MAX = 100;
 
 class Expansion {
   readonly #text: string;
   readonly #lookup: Lookup;
   readonly #quotes: boolean;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string, lookup: Lookup, quotes: boolean) {
     this.#text = text;
@@ -127,7 +130,11 @@ class Expansion {
     const operator = isAlsoEmpty ? this.#next() : first;
     if (!/^[-+?]$/.test(operator))
       throw new ExpansionFault(`changes \`${name}\` by \`${first}\`, which builds do not do`);
-    return this.#otherwise({ name, operator, isAlsoEmpty, word: this.until("}") });
+    if (this.#depth === NESTED_MAX) throw new ExpansionFault(`nests variables more than ${NESTED_MAX} deep`);
+    this.#depth += 1;
+    const word = this.until("}");
+    this.#depth -= 1;
+    return this.#otherwise({ name, operator, isAlsoEmpty, word });
   }
 
   #otherwise(said: {
