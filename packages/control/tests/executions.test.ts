@@ -158,7 +158,8 @@ test("signals have names, and TERM is the one without a name", async () => {
   const kill = `${vm}/executions/${id}/kill`;
   expect((await world.call("POST", kill)).status).toBe(200);
   expect((await world.call("POST", kill, { body: { signal: "INT" } })).status).toBe(200);
-  expect(world.host.executions.last.signals).toEqual([15, 2]);
+  expect((await world.call("POST", kill, { body: { signal: "SIGHUP" } })).status).toBe(200);
+  expect(world.host.executions.last.signals).toEqual([15, 2, 1]);
   expect((await world.call("POST", kill, { body: { signal: "SEGV" } })).status).toBe(400);
   expect((await world.call("POST", kill, { body: { signal: 9 } })).status).toBe(400);
 });

@@ -103,6 +103,29 @@ test("a refused duration comes with an example, and an unknown field with its na
   expect(duration.body["context"]).toEqual({ field: "timeout", value: "soon" });
   const field = await world.call("POST", "/v1/sandboxes", { body: create({ egress: { modee: 1 } }) });
   expect(field.body["context"]).toEqual({ field: "egress.modee" });
+  expect(field.body["remediation"]).toBe('Write "mode".');
+  const number = await world.call("POST", "/v1/sandboxes", { body: create({ timeout: 30 }) });
+  expect(number.body["message"]).toBe('"timeout" must be a text such as "30s", not a number.');
+});
+
+const otherNames: readonly (readonly [field: string, meant: string])[] = [
+  ["cwd", 'Write "workdir".'],
+  ["workingDirectory", 'Write "workdir".'],
+  ["envs", 'Write "env".'],
+  ["timeoutMs", 'Write "timeout", for example "1m".'],
+  ["timeout_seconds", 'Write "timeout", for example "1m".'],
+  ["cmd", 'Write "command", for example "echo hello".'],
+  ["stdinEncoding", 'Write "stdin_encoding".'],
+  ["detatch", 'Write "detach".'],
+  // A sandbox has it, and a command does not.
+  ["labels", "Check the spelling; `GET /v1/openapi.json` lists the fields."],
+];
+
+test.each(otherNames)("a field that other products call %s is answered with ours", async (field, meant) => {
+  const { status, body } = await world.call("POST", `/v1/sandboxes/${id}/execute`, {
+    body: { command: "a", [field]: 1 },
+  });
+  expect([status, body["code"], body["remediation"]]).toEqual([400, "unknown_field", meant]);
 });
 
 const commands: readonly Case[] = [

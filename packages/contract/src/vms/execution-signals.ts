@@ -11,4 +11,17 @@ export const executionSignals = {
   STOP: 19,
   WINCH: 28,
 } as const;
-export type ExecutionSignal = keyof typeof executionSignals;
+type BareSignal = keyof typeof executionSignals;
+export type ExecutionSignal = BareSignal | `SIG${BareSignal}`;
+
+const bare = Object.keys(executionSignals) as BareSignal[];
+
+/** With and without `SIG`, because both are common. */
+export const executionSignalNames: readonly ExecutionSignal[] = [
+  ...bare,
+  ...bare.map((name) => `SIG${name}` as const),
+];
+
+export function signalNumber(name: ExecutionSignal): number {
+  return executionSignals[name.replace(/^SIG/, "") as BareSignal];
+}

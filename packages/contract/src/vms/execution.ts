@@ -14,7 +14,7 @@ import { named } from "../named.ts";
 import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { ExecuteExit, ExecuteRequest } from "./execute.ts";
-import { executionSignals, type ExecutionSignal } from "./execution-signals.ts";
+import { executionSignalNames } from "./execution-signals.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -123,7 +123,7 @@ export const KillRequest = named(
   "KillRequest",
   {
     signal: Type.Optional(
-      OneOf(Object.keys(executionSignals) as ExecutionSignal[], {
+      OneOf(executionSignalNames, {
         default: "TERM",
         description: "Sent to the process group of the command; `KILL` to all that it has started.",
       }),

@@ -10,6 +10,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { OTHERWISE } from "@skerry/contract/fields";
 import { invalidDuration } from "../values/durations.ts";
 import { original, type NamedSchemas } from "./schemas.ts";
+import { unknownField } from "./unknown-field.ts";
 
 type Fault = ReturnType<ReturnType<typeof Compile>["Errors"]>[number];
 
@@ -32,7 +33,11 @@ interface Checked {
 
 function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
   for (const fault of faults) {
-    if (fault.keyword === "additionalProperties") return unknownField(fault);
+    if (fault.keyword !== "additionalProperties") continue;
+    const name = String(fault.params.additionalProperties[0]).slice(0, SHOWN_CHARS);
+    const { instancePath } = fault;
+    const parent = instancePath === "" ? checked.schema : partAt(checked.schema, instancePath);
+    return unknownField(name, fieldName(instancePath), parent);
   }
   const fault = faults[0];
   if (fault === undefined) return new SkerryError("bad_request", "The request does not match its schema.");
@@ -63,16 +68,6 @@ function otherWay({ keyword, instancePath }: Fault, schema: TSchema): { readonly
   const otherwise =
     keyword === "maxLength" || keyword === "pattern" ? partAt(schema, instancePath)?.[OTHERWISE] : undefined;
   return typeof otherwise === "string" ? { remediation: otherwise } : {};
-}
-
-function unknownField(fault: Fault & { keyword: "additionalProperties" }): SkerryError {
-  const parent = fieldName(fault.instancePath);
-  const name = String(fault.params.additionalProperties[0]).slice(0, SHOWN_CHARS);
-  const field = parent === "" ? name : `${parent}.${name}`;
-  return new SkerryError("unknown_field", `There is no field "${field}".`, {
-    remediation: "Check the spelling; `GET /v1/openapi.json` lists the fields.",
-    context: { field },
-  });
 }
 
 function missingField(fault: Fault & { keyword: "required" }, schema: TSchema): SkerryError {

@@ -3,7 +3,11 @@ import { SkerryError } from "@skerry/contract/errors";
 
 /** The remediation for a duration that cannot be read. */
 export function invalidDuration(field: string, value: unknown): SkerryError {
-  return new SkerryError("invalid_duration", `"${field}" is not a duration greater than zero.`, {
+  const message =
+    typeof value === "number"
+      ? `"${field}" must be a text such as "30s", not a number.`
+      : `"${field}" is not a duration greater than zero.`;
+  return new SkerryError("invalid_duration", message, {
     remediation: 'Write whole numbers with units, for example "30s", "10m" or "1h30m".',
     context: { field, ...(isScalar(value) ? { value: shortened(value) } : {}) },
   });

@@ -444,6 +444,16 @@ KillRequestSignal = Literal[
     "CONT",
     "STOP",
     "WINCH",
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGUSR2",
+    "SIGTERM",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGWINCH",
 ]
 
 MachineStatus = Literal[

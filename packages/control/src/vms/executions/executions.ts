@@ -6,7 +6,7 @@ import { formatDuration } from "@skerry/contract/durations";
 import { isId, timeOfId } from "@skerry/contract/ids";
 import type { PageQuery } from "@skerry/contract/page";
 import type { Execution, ExecutionList } from "@skerry/contract/vms/execution";
-import { executionSignals, type ExecutionSignal } from "@skerry/contract/vms/execution-signals";
+import { signalNumber, type ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import type { ExecutionRef } from "../../host-client/execution-calls.ts";
 import type { HostClient } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";
@@ -57,7 +57,7 @@ export async function killExecution(
   params: ExecutionParams & { readonly signal: ExecutionSignal },
 ): Promise<Execution> {
   checkId(params.execution);
-  const number = executionSignals[params.signal];
+  const number = signalNumber(params.signal);
   return shown(
     await onExecution(context, caller, params, (ref, client) =>
       client.executions.signal(ref, number, params.gone),
