@@ -17,6 +17,8 @@ export function completeTree(command: Command): void {
 }
 
 function commandsText(command: Command): string {
+  // All the program's commands in one line would be read by no one.
+  if (command.parent === null) return "`skerry --help` lists the commands.";
   const visible = command.createHelp().visibleCommands(command);
   return `Its commands: ${visible.map((one) => one.name()).join(", ")}.`;
 }

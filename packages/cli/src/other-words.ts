@@ -33,6 +33,22 @@ const SHELL = "`skerry sandbox shell ID` and `skerry machine shell ID` open a te
 const EXECUTIONS =
   "`skerry sandbox executions ID` and `skerry machine executions ID` list them; `attach` and `kill` take one of them.";
 
+const DEPLOY =
+  "`skerry template build FOLDER` makes a template of a folder, and `skerry machine create --template NAME` keeps it running.";
+const SECRETS =
+  "Skerry has no store of secrets. `--env` gives a VM values that read-only tokens do not see, and `skerry template build --secret` gives a build files that stay out of the template.";
+const VOLUMES =
+  "Skerry has no volumes. The disk of a machine or of a persistent sandbox stays through stops and pauses, and `skerry snapshot` keeps its states.";
+const DATABASES =
+  "Skerry runs no databases for you. A template with `apt-get install postgresql` and a machine of it is one.";
+const SETTINGS =
+  "`skerry login` saves the address and the token, and `skerry whoami` shows those in use. Settings of a server are environment variables: docs/settings.md lists them.";
+const TOKENS = "`skerry auth token` makes one, and `skerry auth token list` lists them.";
+const EGRESS =
+  "`skerry sandbox egress ID` and `skerry machine egress ID` show and change what a VM may reach.";
+const PORTS =
+  "`skerry sandbox ports ID` and `skerry machine ports ID` show them; `url` and `forward` reach one.";
+
 const ofVm = (noun: string): Words => ({
   run: `\`skerry run -- COMMAND\` runs one in a sandbox of its own, \`skerry ${noun} exec ID -- COMMAND\` in this one.`,
   ssh: `\`skerry ${noun} shell ID\` opens a terminal.`,
@@ -51,7 +67,17 @@ const hints: Readonly<Record<string, Words>> = {
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     images: "`skerry template list` shows what there is to start from.",
-    token: "`skerry auth token` mints one, and `skerry auth token list` lists them.",
+    ...{ token: TOKENS, tokens: TOKENS },
+    ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
+    ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },
+    ...{ db: DATABASES, database: DATABASES, databases: DATABASES, postgres: DATABASES },
+    ...{ config: SETTINGS, context: SETTINGS },
+    ...{ egress: EGRESS, network: EGRESS, firewall: EGRESS },
+    ...{ port: PORTS, ports: PORTS, url: PORTS, forward: PORTS },
+    pause: "`skerry sandbox pause ID` and `skerry sandbox resume ID` do that to sandboxes.",
+    resume: "`skerry sandbox pause ID` and `skerry sandbox resume ID` do that to sandboxes.",
+    fork: "`skerry sandbox fork ID` and `skerry machine fork ID` do that.",
+    hosts: "`skerry host list` lists them.",
   },
   sandbox: {
     ...ofVm("sandbox"),

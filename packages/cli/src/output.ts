@@ -55,17 +55,18 @@ export class Output {
     return written(this.#stdout, `${jsonText(value)}\n`);
   }
 
-  table(
+  async table(
     header: readonly string[],
     rows: readonly (readonly string[])[],
     narrow: NarrowColumns = {},
   ): Promise<void> {
-    return this.#table([header, ...rows], { ...narrow, hasHeader: true });
+    await this.#table([header, ...rows], { ...narrow, hasHeader: true });
+    if (rows.length === 0 && this.#stdout.isTTY === true) await this.note("There are none.");
   }
 
   /** Names and values, one a line. */
   fields(fields: readonly (readonly [name: string, value: string])[]): Promise<void> {
-    return this.#table(fields, { prose: [1] });
+    return this.#table(fields, { prose: [1], whole: [0] });
   }
 
   async #table(rows: readonly (readonly string[])[], layout: Omit<TableLayout, "columns">): Promise<void> {

@@ -64,27 +64,32 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
 /** Registers all commands that call the API. Returns `skerry host`, for those that work on the machine
  *  itself. */
 export function registerClientCommands(program: Command, cli: Cli): Command {
-  registerAuthCommands(program, cli);
-  registerOpenCommand(program, cli);
-  registerOrganizationCommands(program, cli);
+  program.commandsGroup("Run:");
   registerSandboxCommands(program, cli);
-  registerSnapshotCommands(program, cli);
   registerMachineCommands(program, cli);
-  registerEitherVmCommands(program, cli);
+  registerSnapshotCommands(program, cli);
   registerRun(program, cli);
+  registerEitherVmCommands(program, cli);
   registerCp(program, cli);
+  program.commandsGroup("Build:");
   registerTemplateCommands(program, cli);
   registerBuildCommands(program, cli);
   registerRegistryCommands(program, cli);
   registerCacheCommands(program, cli);
-  registerPlatformCommands(program, cli);
+  program.commandsGroup("Your organization and access to it:");
+  registerAuthCommands(program, cli);
+  registerOpenCommand(program, cli);
+  registerOrganizationCommands(program, cli);
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);
   registerEventsCommand(program, cli);
+  registerPlatformCommands(program, cli);
   registerE2bCommands(program, cli);
+  program.commandsGroup("For the operator of the cluster:");
   const host = registerHostCommands(program, cli);
   registerMoveCommands(program, cli);
   registerBackgroundServiceCommands(program, cli);
+  program.commandsGroup("Other:");
   registerCompletionCommands(program, cli);
   return host;
 }
@@ -158,6 +163,7 @@ function makeProgram(faults: string[] | undefined): Command {
         [command.name(), ...command.registeredArguments.map(argumentText)].join(" "),
     })
     .configureOutput(faults === undefined ? {} : { writeErr: (text) => void faults.push(text) })
+    .commandsGroup("Other:")
     .helpCommand("help [command]", "Show how a command is used.")
     .exitOverride()
     .showHelpAfterError("Run the command with --help to see how it is used.");

@@ -71,6 +71,11 @@ test("what is to be read whole breaks between words, under its own column", asyn
     "        memory or run fewer",
     "        guests",
   ]);
+  // The names of fields are never cut.
+  const field = ["restart_policy", "a sentence of several words that is long"];
+  expect((await linesOf([field], { columns: 34, prose: [1], whole: [0], hasHeader: false }))[0]).toBe(
+    "restart_policy  a sentence of",
+  );
   // A word that is too long stays whole: it may be something to copy.
   const command = `/usr/${"x".repeat(60)}`;
   expect(await linesOf([["path", command]], { columns: 30, prose: [1], hasHeader: false })).toEqual([

@@ -58,7 +58,7 @@ test("help for what is no command ends with 2, and words of other tools lead to 
   await using server = await namedServer();
   await using shell = await Shell.forServer(server);
   const wrong: readonly (readonly [words: readonly string[], answer: string])[] = [
-    [["help", "foo"], "Its commands: "],
+    [["help", "foo"], "`skerry --help` lists the commands."],
     [["help", "sandbox", "foo"], "Its commands: create"],
     [["help", "auth", "token", "foo"], "Its commands: create, list, revoke"],
     [["help", "rm"], "skerry sandbox destroy ID"],
@@ -74,6 +74,12 @@ test("help for what is no command ends with 2, and words of other tools lead to 
     [["shell", "web"], "skerry sandbox shell ID"],
     [["machine", "ssh", "db"], "skerry machine shell ID"],
     [["attach", "web"], "skerry sandbox executions ID"],
+    [["deploy", "."], "skerry template build FOLDER"],
+    [["secrets", "set", "A=1"], "skerry template build --secret"],
+    [["volume", "create"], "skerry snapshot"],
+    [["tokens"], "skerry auth token list"],
+    [["config", "set", "a", "b"], "skerry login"],
+    [["network"], "skerry sandbox egress ID"],
     [["sandbox", "exec", "-it", "web", "bash"], "skerry sandbox shell ID"],
     [["machine", "exec", "--tty", "db", "--", "bash"], "skerry machine shell ID"],
   ];
@@ -87,6 +93,22 @@ test("help for what is no command ends with 2, and words of other tools lead to 
   expect((await shell.run("machine", "ps")).stdout.toString()).toContain("db");
   // None of them is among the commands that the help shows.
   expect((await shell.run("--help")).stdout.toString()).not.toMatch(/^ {2}(rm|ls|watch|stats)\b/m);
+});
+
+test("the help of the program has its commands in groups, those of users first", async () => {
+  await using shell = await Shell.open();
+  const help = (await shell.run("--help")).stdout.toString();
+  const headings = [...help.matchAll(/^([A-Z].*):$/gm)].map(([, heading]) => heading);
+  expect(headings).toEqual([
+    "Options",
+    "Run",
+    "Build",
+    "Your organization and access to it",
+    "For the operator of the cluster",
+    "Other",
+    "Skerry on this machine",
+  ]);
+  expect(help.indexOf("  sandbox ")).toBeLessThan(help.indexOf("  host "));
 });
 
 test("ports to forward are checked before anything is asked", async () => {
@@ -113,7 +135,7 @@ test("with --json a command that is not there is told with what to do", async ()
   });
   expect(await failureOf("frobnicate", "--json")).toMatchObject({
     ...wrong,
-    remediation: expect.stringContaining("Its commands: auth"),
+    remediation: "`skerry --help` lists the commands.",
   });
   expect(await failureOf("ps", "--jsn", "--json")).toMatchObject({
     ...wrong,
@@ -125,8 +147,13 @@ test("the help describes every command in sentences", async () => {
   await using shell = await Shell.open();
   for (const group of [[], ["service"], ["host"], ["sandbox"], ["machine"], ["org"], ["auth"]]) {
     const help = (await shell.run(...group, "--help")).stdout.toString();
-    const [, commands = ""] = help.split("\nCommands:\n");
-    const entries = (commands.split("\n\n")[0] ?? "").split(/\n {2}(?=\S)/);
+    const sections = help.split(/\n\n(?=[A-Z][^\n]*:\n)/).slice(1);
+    const groups = sections.filter(
+      (section) => !/^(Options|Arguments|Examples|Global Options):/.test(section),
+    );
+    const entries = groups.flatMap((section) =>
+      (section.split("\n\n")[0] ?? "").split(/\n {2}(?=\S)/).slice(1),
+    );
     expect(entries.length).toBeGreaterThan(2);
     for (const entry of entries) {
       const [, description] = /^\s*\S.*?(?: {2,}|\n {10,})(\S[^]*)$/.exec(entry) ?? [];

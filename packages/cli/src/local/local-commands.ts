@@ -12,6 +12,7 @@ import { registerKeyCommands } from "./key-commands.ts";
 import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
+  program.commandsGroup("Skerry on this machine:");
   program
     .command("up")
     .description("Start Skerry on this machine: PostgreSQL, host and control, in the background.")

@@ -1,8 +1,8 @@
 // `skerry sandbox executions` and `kill`: the commands that run by themselves.
 
-import { executionSignals } from "@skerry/contract/vms/execution-signals";
+import { executionSignalNames, executionSignals } from "@skerry/contract/vms/execution-signals";
 import type { Execution, ExecutionSignal } from "@skerry/sdk";
-import { Option, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
@@ -45,17 +45,23 @@ interface KillFlags {
   readonly signal: ExecutionSignal;
 }
 
+function signalName(text: string): ExecutionSignal {
+  const found = executionSignalNames.find((name) => name === text.toUpperCase());
+  if (found !== undefined) return found;
+  throw new InvalidArgumentError(`Write one of ${Object.keys(executionSignals).join(", ")}.`);
+}
+
 export function registerVmKill(parent: Command, cli: Cli, vm: VmNoun): void {
   const { noun, id: example } = vm;
-  const names = Object.keys(executionSignals) as ExecutionSignal[];
   const command = parent
     .command("kill")
     .description(`Send a signal to an execution of a ${noun}.`)
     .argument("<id>", idArgument(vm))
     .argument("<execution>", "id of the execution, or the beginning of it")
     .addOption(
-      new Option("-s, --signal <name>", "KILL ends all that the command has started")
-        .choices(names)
+      new Option("-s, --signal <name>", "such as INT or SIGINT; KILL ends all that the command has started")
+        .choices(Object.keys(executionSignals))
+        .argParser(signalName)
         .default("TERM"),
     )
     .action(async (text: string, execution: string, flags: KillFlags, self: Command) => {
