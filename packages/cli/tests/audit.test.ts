@@ -16,9 +16,12 @@ test("audit list filters, shows who did what, and says when there is more", asyn
   const event = {
     id: "aud_1",
     at: "2026-11-20T16:21:09.123Z",
-    actor: { kind: "user", user_id: "usr_1", token_id: "tok_1", service: null, address: "192.0.2.1" },
+    actor: {
+      ...{ kind: "user", service: null, address: "192.0.2.1" },
+      ...{ user_id: "usr_1", user_name: "Ada", token_id: "tok_1", token_name: null },
+    },
     action: "sandbox.destroy",
-    resource: { kind: "sandbox", id: "sbx_1" },
+    resource: { kind: "sandbox", id: "sbx_1", name: "web" },
     detail: null,
     outcome: "denied",
     code: "forbidden",
@@ -39,9 +42,9 @@ test("audit list filters, shows who did what, and says when there is more", asyn
   expect(stdout.toString().split("\n")[1]?.split(/ {2,}/)).toEqual([
     "2026-11-20T16:21:09.123Z",
     "sandbox.destroy",
-    "sbx_1",
+    "sandbox web",
     "denied (forbidden)",
-    "usr_1",
+    "Ada",
     "tok_1",
     "192.0.2.1",
   ]);
@@ -57,6 +60,8 @@ test("audit list filters, shows who did what, and says when there is more", asyn
     until: "2026-11-21T00:00:00Z",
     limit: "1",
   });
+  const ids = (await shell.run("audit", "list", "--ids")).stdout.toString().split("\n")[1];
+  expect(ids?.split(/ {2,}/).slice(2, 6)).toEqual(["sbx_1", "denied (forbidden)", "usr_1", "tok_1"]);
   const json = await shell.run("audit", "list", "--json");
   expect(JSON.parse(json.stdout.toString())).toEqual(page);
 

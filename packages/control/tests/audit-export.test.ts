@@ -125,14 +125,17 @@ test("nothing that a command can be called runs in a spreadsheet or in a termina
 
 const event: AuditEvent = {
   ...{ id: "aud_1", at: "2026-11-20T16:21:09.423Z", action: "sandbox.execute" },
-  actor: { kind: "user", user_id: "usr_1", token_id: null, service: null, address: "192.0.2.7" },
-  resource: { kind: "sandbox", id: "sbx_1" },
+  actor: {
+    ...{ kind: "user", service: null, address: "192.0.2.7" },
+    ...{ user_id: "usr_1", user_name: "=Ada", token_id: null, token_name: null },
+  },
+  resource: { kind: "sandbox", id: "sbx_1", name: "web" },
   ...{ detail: null, outcome: "success", code: null, count: 1, request_id: null, organization_id: "org_1" },
 };
 
 test("a line of CSV has what the event has, and nothing in the place of null", () => {
   expect(csvLine(event)).toBe(
-    "aud_1,2026-11-20T16:21:09.423Z,user,usr_1,,,192.0.2.7,sandbox.execute,sandbox,sbx_1,,success,,1,,org_1\r\n",
+    `aud_1,2026-11-20T16:21:09.423Z,user,usr_1,,,192.0.2.7,sandbox.execute,sandbox,sbx_1,,success,,1,,org_1,"'=Ada",,web\r\n`,
   );
 });
 

@@ -30,6 +30,7 @@ interface FilterFlags {
 interface ListFlags extends FilterFlags {
   readonly limit?: number;
   readonly all?: boolean;
+  readonly ids?: boolean;
   readonly json?: boolean;
 }
 
@@ -61,6 +62,7 @@ function registerList(audit: Command, cli: Cli): void {
         .conflicts("all"),
     )
     .option("--all", "list every one")
+    .option("--ids", "show ids where there are names")
     .option("--json", "print JSON, as the API has it")
     .action((flags: ListFlags, self: Command) => listEvents(cli, flags, self));
   addExamples(
@@ -103,14 +105,14 @@ async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<vo
   if (flags.all !== true) {
     const page = await audit.page({ ...filter, limit: flags.limit }, options);
     if (flags.json === true) return cli.output.json(page);
-    await showEvents(cli, page.items);
+    await showEvents(cli, page.items, flags);
     if (page.next_cursor !== null) await cli.output.note("There are more; use --all, or --until.");
     return;
   }
   const items: AuditEvent[] = [];
   for await (const item of audit.list(filter, options)) items.push(item);
   if (flags.json === true) return cli.output.json({ items, next_cursor: null });
-  await showEvents(cli, items);
+  await showEvents(cli, items, flags);
 }
 
 async function filterOf(
@@ -132,7 +134,9 @@ async function filterOf(
   });
 }
 
-function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
+function showEvents(cli: Cli, events: readonly AuditEvent[], { ids = false }: ListFlags): Promise<void> {
+  // A server of a version before sends no names.
+  const shown = (id: string | null, name?: string | null) => (ids ? id : (name ?? id)) ?? "-";
   // Only organizations that want them have any.
   const withDetails = events.some(({ detail }) => detail !== null);
   return cli.output.table(
@@ -140,13 +144,18 @@ function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
     events.map(({ at, action, resource, outcome, code, count, actor, detail }) => [
       at,
       action,
-      resource.id ?? "-",
+      resourceText(resource, ids),
       `${outcome}${code === null ? "" : ` (${code})`}${count > 1 ? `, ${count} times` : ""}`,
-      actor.user_id ?? actor.service ?? "-",
-      actor.token_id ?? "-",
+      actor.service ?? shown(actor.user_id, actor.user_name),
+      shown(actor.token_id, actor.token_name),
       actor.address ?? "-",
       ...(withDetails ? [detail ?? "-"] : []),
     ]),
     { words: [3], whole: [1], minor: [6, 5, 4] },
   );
+}
+
+function resourceText({ kind, id, name }: AuditEvent["resource"], ids: boolean): string {
+  if (!ids && name != null) return `${kind} ${name}`;
+  return id ?? "-";
 }

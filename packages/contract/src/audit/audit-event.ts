@@ -22,7 +22,9 @@ export const AuditEvent = named(
         user_id: orNull(
           "Null where the platform acted by itself, and where `count` refusals were not one user's.",
         ),
+        user_name: orNull("What the user is called now."),
         token_id: orNull("The token of the request."),
+        token_name: orNull("What the token is called."),
         service: orNull(
           "The background service that acted, `operator` for what the operator of the platform changed, `migration` for an upgrade, `port-visitor` for a request to a port that needed no token; null where a user did.",
         ),
@@ -35,7 +37,11 @@ export const AuditEvent = named(
       examples: ["sandbox.create"],
     }),
     resource: Type.Object(
-      { kind: Type.String(), id: orNull("Null where the call names none, or none that could exist.") },
+      {
+        kind: Type.String(),
+        id: orNull("Null where the call names none, or none that could exist."),
+        name: orNull("What it is called now; null where it has no name, or is gone."),
+      },
       closed,
     ),
     detail: orNull(
@@ -60,12 +66,14 @@ export const AuditEvent = named(
     actor: {
       kind: "user",
       user_id: exampleIds.user,
+      user_name: "Ada",
       token_id: exampleIds.token,
+      token_name: "laptop",
       service: null,
       address: "192.0.2.7",
     },
     action: "sandbox.create",
-    resource: { kind: "sandbox", id: exampleIds.sandbox },
+    resource: { kind: "sandbox", id: exampleIds.sandbox, name: "web" },
     detail: null,
     outcome: "success",
     code: null,

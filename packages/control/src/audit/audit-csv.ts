@@ -19,6 +19,9 @@ const columns: Readonly<Record<string, (event: AuditEvent) => string | number | 
   count: ({ count }) => count,
   request_id: ({ request_id }) => request_id,
   organization_id: ({ organization_id }) => organization_id,
+  user_name: ({ actor }) => actor.user_name,
+  token_name: ({ actor }) => actor.token_name,
+  resource_name: ({ resource }) => resource.name,
 };
 
 export const CSV_HEADER = `${Object.keys(columns).join(",")}\r\n`;

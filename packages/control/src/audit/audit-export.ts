@@ -1,19 +1,20 @@
 // The audit log as one long text, piece by piece, as fast as its reader takes it: nothing holds more of it than a piece.
 
-import type { AuditExportQuery } from "@skerry/contract/audit/audit-event";
+import type { AuditEvent, AuditExportQuery } from "@skerry/contract/audit/audit-event";
 import type { AuditFormat } from "@skerry/contract/audit/audit-formats";
 import type { Context } from "../context.ts";
 import { auditEventOf, auditFilterOf } from "./audit-log.ts";
 import { listAuditEvents } from "./audit-store.ts";
 import { CSV_HEADER, csvLine } from "./audit-csv.ts";
+import { withNames } from "./resource-names.ts";
 import type { AuditRow } from "./insert-audit-events.ts";
 
 /** Events of one piece. */
 const PIECE = 500;
 
-const lineOf: Readonly<Record<AuditFormat, (row: AuditRow) => string>> = {
-  ndjson: (row) => `${printableJson(auditEventOf(row))}\n`,
-  csv: (row) => csvLine(auditEventOf(row)),
+const lineOf: Readonly<Record<AuditFormat, (event: AuditEvent) => string>> = {
+  ndjson: (event) => `${printableJson(event)}\n`,
+  csv: csvLine,
 };
 
 /** Newest first, as of its beginning. Throws before there is anything of it where the query is wrong or the database away. */
@@ -25,20 +26,31 @@ export async function exportAuditLog(
   const filter = { ...auditFilterOf(query), orgId, limit: PIECE };
   const read = (before?: string) =>
     listAuditEvents(context.db, before === undefined ? filter : { ...filter, before });
-  return pieces(format, await read(), read);
+  const linesOf = async (rows: readonly AuditRow[]) => {
+    const events = await withNames(context.db, orgId, rows.map(auditEventOf));
+    return events.map(lineOf[format]).join("");
+  };
+  const header = format === "csv" ? CSV_HEADER : "";
+  return pieces(header, await read(), { read, linesOf });
 }
 
 async function* pieces(
-  format: AuditFormat,
+  header: string,
   first: AuditRow[],
-  read: (before: string) => Promise<AuditRow[]>,
+  {
+    read,
+    linesOf,
+  }: {
+    readonly read: (before: string) => Promise<AuditRow[]>;
+    readonly linesOf: (rows: readonly AuditRow[]) => Promise<string>;
+  },
 ): AsyncGenerator<string, void> {
-  if (format === "csv") yield CSV_HEADER;
+  if (header !== "") yield header;
   let rows = first;
   for (;;) {
     const last = rows.at(-1);
     if (last === undefined) return;
-    yield rows.map(lineOf[format]).join("");
+    yield await linesOf(rows);
     if (rows.length < PIECE) return;
     rows = await read(last.id);
   }

@@ -16,6 +16,7 @@ import type { Queries } from "../db/database.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkAction } from "./check-action.ts";
+import { withNames } from "./resource-names.ts";
 import { checkText } from "../values/check-text.ts";
 import { readTime } from "../values/times.ts";
 import { readPage, type Page } from "../values/page.ts";
@@ -165,7 +166,7 @@ export async function listAuditLog(
   );
   // Ids are made by the clocks of replicas, a moment before the time is written: nearly the same order, and not quite.
   const items = page.items.toSorted((a, b) => b.at.getTime() - a.at.getTime());
-  return { ...page, items: items.map(auditEventOf) };
+  return { ...page, items: await withNames(context.db, orgId, items.map(auditEventOf)) };
 }
 
 /** Throws where a time is none, or there is no such action. */
@@ -185,6 +186,7 @@ export function auditFilterOf({
   };
 }
 
+/** Without names, which `withNames` adds. */
 export function auditEventOf(row: AuditRow): AuditEvent {
   return {
     id: row.id,
@@ -192,12 +194,14 @@ export function auditEventOf(row: AuditRow): AuditEvent {
     actor: {
       kind: row.service === null ? "user" : "system",
       user_id: row.user_id,
+      user_name: null,
       token_id: row.token_id,
+      token_name: null,
       service: row.service,
       address: row.address,
     },
     action: row.action,
-    resource: { kind: row.resource_kind, id: row.resource_id },
+    resource: { kind: row.resource_kind, id: row.resource_id, name: null },
     detail: row.detail,
     outcome: row.outcome,
     count: row.count,

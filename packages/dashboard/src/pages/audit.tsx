@@ -80,13 +80,15 @@ function Events({ events }: { readonly events: readonly AuditEvent[] }) {
               <td>
                 <When at={event.at} />
               </td>
-              <td>{event.actor.service ?? shortId(event.actor.user_id ?? "–")}</td>
+              <td title={event.actor.user_id ?? undefined}>
+                {event.actor.service ?? event.actor.user_name ?? shortId(event.actor.user_id ?? "–")}
+              </td>
               <td>
                 {event.action}
                 {event.count > 1 && ` × ${event.count}`}
               </td>
-              <td>
-                {event.resource.id === null ? event.resource.kind : <code>{shortId(event.resource.id)}</code>}
+              <td title={event.resource.id ?? undefined}>
+                <Resource resource={event.resource} />
               </td>
               <td>
                 <StatusMark status={event.outcome} />
@@ -99,4 +101,9 @@ function Events({ events }: { readonly events: readonly AuditEvent[] }) {
       </table>
     </div>
   );
+}
+
+function Resource({ resource: { kind, id, name } }: { readonly resource: AuditEvent["resource"] }) {
+  if (name !== null) return `${kind} ${name}`;
+  return id === null ? kind : <code>{shortId(id)}</code>;
 }

@@ -751,8 +751,12 @@ class AuditEventActor(TypedDict):
     kind: AuditEventActorKind
     #: Null where the platform acted by itself, and where `count` refusals were not one user's.
     user_id: Optional[str]
+    #: What the user is called now.
+    user_name: Optional[str]
     #: The token of the request.
     token_id: Optional[str]
+    #: What the token is called.
+    token_name: Optional[str]
     #: The background service that acted, `operator` for what the operator of the platform changed, `migration` for an
     #: upgrade, `port-visitor` for a request to a port that needed no token; null where a user did.
     service: Optional[str]
@@ -764,6 +768,8 @@ class AuditEventResource(TypedDict):
     kind: str
     #: Null where the call names none, or none that could exist.
     id: Optional[str]
+    #: What it is called now; null where it has no name, or is gone.
+    name: Optional[str]
 
 
 class AuditEvent(TypedDict):
