@@ -1,5 +1,6 @@
 // Tokens that an admin mints for another member: what they are good for, and what those try who want more of them.
 
+import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import type { AuditList } from "@skerry/contract/audit/audit-event";
 import { done, Members, refused } from "./support/members.ts";
@@ -99,4 +100,34 @@ test("it outlives the admin's token, and ends with the membership", async () => 
     404,
     "member_not_found",
   ]);
+});
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+test("the first token of a member ends after a week where it is not used, and lasts where it is", async () => {
+  const used = await members.newMember("member");
+  const unused = await members.newMember("member");
+  const lifetime = Date.parse(unused.token.expires_at ?? "") - Date.parse(unused.token.created_at);
+  expect(lifetime).toBe(WEEK_MS);
+  expect((await members.me(used.secret)).expires_at).toBeNull();
+  await sql`update api_tokens set expires_at = now() - interval '1 second'
+    where id in (${unused.token.id}, ${used.token.id}) and expires_at is not null`.execute(world.db);
+  const late = await world.call("GET", "/v1/auth/me", { token: unused.secret });
+  expect([late.status, late.body["message"]]).toEqual([401, expect.stringContaining("expired at")]);
+  expect((await members.me(used.secret)).user_id).toBe(used.user_id);
+});
+
+test("an invitation of a token that ends ends no later, used or not, and its time has a bound", async () => {
+  const admin = await members.newMember("admin");
+  const short = await done(201, members.mint(admin.secret, { expires_in: "2h" }));
+  const add = (body: object) =>
+    members.add({ name: `guest ${JSON.stringify(body)}`, role: "viewer", ...body }, { token: short.token });
+  const hour = await done(201, add({ expires_in: "1h" }));
+  const lifetime = Date.parse(hour.token.expires_at ?? "") - Date.parse(hour.token.created_at);
+  expect(lifetime).toBe(3_600_000);
+  expect((await members.me(hour.token.token)).expires_at).toBe(short.expires_at);
+  const week = await done(201, add({}));
+  expect(week.token.expires_at).toBe(short.expires_at);
+  expect(refused(await add({ expires_in: "2161h" }))).toEqual([422, "timeout_too_long"]);
+  expect(refused(await add({ expires_in: "soon" }))).toEqual([400, "invalid_duration"]);
 });

@@ -3,7 +3,7 @@
 import { Type, type Static } from "typebox";
 import { roles } from "./roles.ts";
 import { exampleOf, named } from "../named.ts";
-import { Nullable, OneOf, OTHERWISE, Timestamp } from "../fields.ts";
+import { Duration, Nullable, OneOf, OTHERWISE, Timestamp } from "../fields.ts";
 import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { EgressMode } from "../vms/egress.ts";
@@ -99,6 +99,9 @@ export type Member = Static<typeof Member>;
 export const MemberList = pageOf(Member, "MemberList");
 export type MemberList = Static<typeof MemberList>;
 
+/** Of a first token that is not used. */
+export const INVITATION_DEFAULT = "168h";
+
 export const MemberAddRequest = named(
   "MemberAddRequest",
   {
@@ -106,6 +109,15 @@ export const MemberAddRequest = named(
     email: Type.Optional({ ...Email, description: "Of a new user; for people, nothing is sent there." }),
     user_id: Type.Optional(Type.String({ description: "A user who exists already. Either this or `name`." })),
     role: RoleName("The highest that you can give is your own."),
+    expires_in: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: INVITATION_DEFAULT,
+        examples: ["24h"],
+        description:
+          "When the first token ends where it is not used until then, at most 2160h. Its first use makes it a token like others, which lasts until it is revoked.",
+      }),
+    ),
   },
   { name: "Ada", email: "ada@example.org", role: "member" },
 );
@@ -125,7 +137,7 @@ export const MemberAdded = named(
       name: "invitation",
       scopes: ["*"],
       bound: true,
-      expires_at: null,
+      expires_at: "2026-11-27T16:21:09.123Z",
     },
   },
 );

@@ -79,10 +79,11 @@ const batches = new BatchLoader<Bearer>(async (db, keys) => {
   ]);
 });
 
-/** Replicas that see the same stale figure write it once. */
+/** Replicas that see the same stale figure write it once. The first use makes an invitation a token like others. */
 export async function recordUse(db: Database, tokenId: string): Promise<void> {
   await sql`
-    update api_tokens set last_used_at = now()
+    update api_tokens set last_used_at = now(), after_first_use = null,
+      expires_at = case when after_first_use is null then expires_at else nullif(after_first_use, 'infinity') end
     where id = ${tokenId}
       and (last_used_at is null or last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second')`.execute(
     db,

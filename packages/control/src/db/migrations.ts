@@ -54,6 +54,7 @@ import { clockEras } from "./migrations/0054-clock-eras.ts";
 import { stopsThatFail } from "./migrations/0055-stops-that-fail.ts";
 import { pulledApart } from "./migrations/0056-pulled-apart.ts";
 import { endedRollbacks } from "./migrations/0057-ended-rollbacks.ts";
+import { invitations } from "./migrations/0061-invitations.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -113,6 +114,7 @@ const migrations = [
   { number: 55, name: "stops-that-fail", text: stopsThatFail },
   { number: 56, name: "pulled-apart", text: pulledApart },
   { number: 57, name: "ended-rollbacks", text: endedRollbacks },
+  { number: 61, name: "invitations", text: invitations },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -42,7 +42,7 @@ export const memberOperations = {
     answers: { 201: MemberAdded },
     access: { scope: "org:write", role: "admin", rate: "expensive", organization: "path" },
     audit: { action: "member.add", resource: "member" },
-    errors: ["user_not_found", "already_member", "quota_exceeded"],
+    errors: ["invalid_duration", "timeout_too_long", "user_not_found", "already_member", "quota_exceeded"],
   },
   updateMember: {
     surface: "v1",

@@ -4,7 +4,12 @@
 import { hasRole, type Role } from "@skerry/contract/organizations/roles";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
-import type { Member, MemberAdded, MemberAddRequest } from "@skerry/contract/organizations/organization";
+import {
+  INVITATION_DEFAULT,
+  type Member,
+  type MemberAdded,
+  type MemberAddRequest,
+} from "@skerry/contract/organizations/organization";
 import type { Queries } from "../db/database.ts";
 import {
   countMembers,
@@ -26,6 +31,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { boundReached } from "../limits/quota-exceeded.ts";
 import { checkName } from "../values/check-text.ts";
+import { readBoundedDuration } from "../values/durations.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./token-quota.ts";
@@ -49,6 +55,11 @@ async function addMember(
   attempt: Attempt,
 ): Promise<MemberAdded> {
   checkAddition(request);
+  const lifetimeMs = readBoundedDuration(
+    "expires_in",
+    request.expires_in ?? INVITATION_DEFAULT,
+    INVITATION_MAX_MS,
+  );
   return context.db.transaction().execute(async (transaction) => {
     await reserveToken(context, transaction, caller.orgId);
     await holdMembers(transaction, caller.orgId);
@@ -69,7 +80,8 @@ async function addMember(
       parentId: null,
       withinId: caller.tokenId,
       name: FIRST_TOKEN_NAME,
-      lifetimeMs: null,
+      lifetimeMs,
+      isInvitation: true,
       scopes: minter.scopes,
       bound: true,
     });
@@ -80,6 +92,7 @@ async function addMember(
 }
 
 const FIRST_TOKEN_NAME = "invitation";
+const INVITATION_MAX_MS = 90 * 24 * 3_600_000;
 /** Of an organization: as many as it may have valid tokens by default. */
 export const MEMBERS_MAX = 1_000;
 

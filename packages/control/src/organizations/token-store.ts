@@ -4,7 +4,7 @@ import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { daysAgo } from "../db/steady-time.ts";
 
-export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256">;
+export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256" | "after_first_use">;
 
 export interface NewToken {
   readonly id: string;
@@ -23,6 +23,8 @@ export interface NewToken {
   readonly lifetimeMs: number | null;
   /** Seconds without use after which it ends; null: it is no session. */
   readonly idle_s: number | null;
+  /** `lifetimeMs` is for a token that is not used; after its first use it ends as one without a lifetime. */
+  readonly isInvitation: boolean;
 }
 
 /** One of another organization is not told: its members know nothing of it. */
@@ -46,15 +48,14 @@ const columns = [
 ] as const;
 
 export async function insertToken(db: Queries, token: NewToken): Promise<TokenRow> {
-  const { lifetimeMs, within_id, ...values } = token;
+  const { lifetimeMs, within_id, isInvitation, ...values } = token;
+  const end = sql<Date | null>`(select asking.expires_at from api_tokens asking where asking.id = ${within_id})`;
   return db
     .insertInto("api_tokens")
     .values({
       ...values,
-      expires_at: sql<Date>`least(
-        now() + ${lifetimeMs}::double precision * interval '1 millisecond',
-        (select asking.expires_at from api_tokens asking where asking.id = ${within_id})
-      )`,
+      expires_at: sql<Date>`least(now() + ${lifetimeMs}::double precision * interval '1 millisecond', ${end})`,
+      after_first_use: isInvitation ? sql<Date>`coalesce(${end}, 'infinity')` : null,
     })
     .returning(columns)
     .executeTakeFirstOrThrow();

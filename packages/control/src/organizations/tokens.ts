@@ -145,6 +145,8 @@ export interface TokenSpec {
   readonly lifetimeMs: number | null;
   /** Seconds without use after which it ends. Undefined: it is no session. */
   readonly idleS?: number;
+  /** `lifetimeMs` is for a token that is not used. */
+  readonly isInvitation?: true;
   readonly scopes: readonly Scope[];
   readonly bound: boolean;
 }
@@ -161,6 +163,7 @@ export async function mintToken(db: Queries, params: TokenSpec): Promise<TokenCr
     name: params.name,
     lifetimeMs: params.lifetimeMs,
     idle_s: params.idleS ?? null,
+    isInvitation: params.isInvitation === true,
     scopes: params.scopes,
     bound: params.bound,
   });

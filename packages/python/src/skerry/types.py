@@ -1938,6 +1938,9 @@ class MemberAddRequest(_MemberAddRequestRequired, total=False):
     email: str
     #: A user who exists already. Either this or `name`.
     user_id: str
+    #: When the first token ends where it is not used until then, at most 2160h. Its first use makes it a token like
+    #: others, which lasts until it is revoked. Default: `168h`.
+    expires_in: str
 
 
 class MemberAdded(TypedDict):

@@ -1,10 +1,11 @@
 // `skerry org members`, `add-member`, `set-role` and `remove-member`: of the organization that the command works in.
 
 import { roles } from "@skerry/contract/organizations/roles";
-import type { Member, Role } from "@skerry/sdk";
+import type { Member, MemberAdded, Role } from "@skerry/sdk";
 import { Argument, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../options.ts";
+import { relativeTime } from "../../relative-times.ts";
 import { idKinds } from "@skerry/contract/ids";
 import { idMeant, onTarget } from "../../targets.ts";
 import { here, knownUserTarget, MEMBER_ARGUMENT, memberTarget } from "./organization-targets.ts";
@@ -50,6 +51,12 @@ function registerMembers(org: Command, cli: Cli): void {
 interface AddFlags extends JsonFlag {
   readonly role: Role;
   readonly email?: string;
+  readonly expiresIn?: string;
+}
+
+/** A server of a version before makes tokens that last. */
+function untilText({ token: { expires_at } }: MemberAdded): string {
+  return expires_at === null ? "" : `, and ends ${relativeTime(expires_at)} where it is not used`;
 }
 
 function registerAdd(org: Command, cli: Cli): void {
@@ -59,21 +66,22 @@ function registerAdd(org: Command, cli: Cli): void {
     .argument("<who>", "name of a new user; or of a known one the id, usr_..., or the beginning of it")
     .addOption(new Option("--role <role>", "what the member may do").choices(roles).default("member"))
     .option("--email <address>", "of a new user; nothing is sent there")
+    .option("--expires-in <duration>", "when the token ends where it is not used (default: 168h, a week)")
     .option("--json", "print the whole answer as JSON")
-    .action(async (who: string, { role, email, json }: AddFlags, self: Command) => {
+    .action(async (who: string, { role, email, expiresIn, json }: AddFlags, self: Command) => {
       const client = await cli.client(self);
       const person = who.startsWith(USER_PREFIX)
         ? { user_id: await idMeant(knownUserTarget(client, cli.signal), who) }
         : { name: who };
       const added = await client.organizations.addMember(
         await here(client, cli.signal),
-        { ...person, ...given({ email }), role },
+        { ...person, ...given({ email, expires_in: expiresIn }), role },
         { signal: cli.signal },
       );
       if (json === true) return cli.output.json(added);
       await cli.output.line(added.token.token);
       await cli.output.note(
-        `${added.user_id} (${added.name}), ${role}. The token is for "skerry auth login".`,
+        `${added.user_id} (${added.name}), ${role}. The token is for "skerry login"${untilText(added)}.`,
       );
     });
   addExamples(

@@ -31,6 +31,7 @@ export interface OrganizationTables {
     idle_s: Generated<number | null>;
     created_at: Generated<Date>;
     expires_at: ColumnType<Date | null, Date | null, never>;
+    after_first_use: Generated<Date | null>;
     last_used_at: MaybeTime;
     revoked_at: MaybeTime;
   };

@@ -95,10 +95,11 @@ class Organizations:
         name: Optional[str] = None,
         email: Optional[str] = None,
         user_id: Optional[str] = None,
+        expires_in: Optional[str] = None,
     ) -> MemberAdded:
         """Adds a member: new with a ``name``, or known with a ``user_id``. ``token["token"]`` of the answer is a secret for the new member to work
-        with, and is shown this once; it has the scopes of your token and ends with it."""
-        json = {"role": role, "name": name, "email": email, "user_id": user_id}
+        with, and is shown this once; it has the scopes of your token and ends no later. Where it is not used it ends after ``expires_in`` (default: a week)."""
+        json = {"role": role, "name": name, "email": email, "user_id": user_id, "expires_in": expires_in}
         return self._http.json(Request("POST", f"{_at(id)}/members", json=json, creates=True), MemberAdded)
 
     def set_role(self, id: str, user_id: str, role: Role) -> Member:
