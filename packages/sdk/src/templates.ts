@@ -11,6 +11,7 @@ import { Builds } from "./builds.ts";
 import type { UploadContent } from "./files.ts";
 import type { FolderPlan, FolderWish } from "./folder/read-folder.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
+import { SkerryApiError } from "./api-errors.ts";
 import { SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { templatePath, templatePushPath, templateTagPath } from "./paths.ts";
 
@@ -76,7 +77,10 @@ export class Templates {
       options,
     );
     onBuild?.(begun);
-    await this.#send(begun, options);
+    await this.#send(begun, options).catch((error: unknown) => {
+      // The build ended before it had all. How it ended says more than the refusal of what it has no use for.
+      if (!(error instanceof SkerryApiError) || error.code !== "build_over") throw error;
+    });
     return this.#untilEnd(begun, options);
   }
 

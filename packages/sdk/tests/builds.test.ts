@@ -31,6 +31,27 @@ test("a build sends its context, tells its log, goes on where the connection bro
   expect(asked.slice(0, 2)).toEqual(["POST /v1/templates", "PUT /v1/builds/bld_0/context"]);
 });
 
+test("a build that ends before it has its context resolves with its own error", async () => {
+  const failed = { ...build, status: "failed", error: { message: "no place" } };
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    if (method === "POST") return sendJson(response, 201, build);
+    if (method === "PUT")
+      return sendJson(response, 409, {
+        code: url.includes("context") ? "build_over" : "not_now",
+        message: "No.",
+      });
+    if (!url.includes("/logs")) return sendJson(response, 200, failed);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end("event: end\ndata: {}\n\n");
+  });
+  const { templates } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  const request = { name: "web", dockerfile: {} };
+  expect(await templates.build(request, { context: "a tar archive" })).toEqual(failed);
+  // Every other refusal is one.
+  const refused = templates.build(request, { context: "a tar archive", secrets: { key: "x" } });
+  await expect(refused).rejects.toMatchObject({ code: "not_now" });
+});
+
 test("a build of what was built before is sent nothing, and the cache is listed and cleared", async () => {
   const asked: string[] = [];
   const ready = { ...build, status: "ready", waits_for_context: false };
