@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Set, Tuple, cast
 
 from skerry import AsyncSkerry, Skerry
+from skerry._command import command_line
+from skerry._sync._machines import Machines
+from skerry._sync._sandboxes import Sandbox, Sandboxes
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "control/openapi.json").read_text("utf-8"))
 
@@ -219,6 +223,17 @@ class AbilitiesTest(unittest.TestCase):
                 self.assertEqual(wanted - set(parameters), set(), operation)
                 tried += 1
         self.assertEqual(tried, 2 * len(METHODS))
+
+    def test_the_readme_names_each_method_of_a_sandbox_and_of_machines(self) -> None:
+        text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+        for one in (Sandbox, Sandboxes, Machines):
+            names = {name for name in dir(one) if not name.startswith("_")}
+            self.assertGreater(len(names), 20)
+            self.assertEqual({name for name in names if not re.search(rf"\b{name}\b", text)}, set(), one.__name__)
+
+    def test_a_list_is_a_program_and_its_arguments(self) -> None:
+        self.assertEqual(command_line("echo $HOME | cat"), "echo $HOME | cat")
+        self.assertEqual(command_line(["echo", "$HOME", "it's", ""]), """echo '$HOME' 'it'"'"'s' ''""")
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
         about = {"self", "id", "user_id", "name_or_id", "command", "execution", "stdin", "path", "content", "changes", "role", "port"}

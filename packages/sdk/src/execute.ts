@@ -5,6 +5,7 @@ import { OUTPUT_MAX_BYTES, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
 import { parseDuration } from "@skerry/contract/durations";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import type { Execution } from "@skerry/contract/vms/execution";
+import { commandLine, type Command } from "./command-line.ts";
 import { errorOfStream, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { readExecuteEvent, type ExecuteEvent } from "./execute-events.ts";
@@ -25,7 +26,7 @@ export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_e
 export async function* streamCommand(
   http: HttpClient,
   vm: string,
-  command: string,
+  command: Command,
   options: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
   const { signal, onTiming, stdin, ...rest } = options;
@@ -33,7 +34,7 @@ export async function* streamCommand(
     method: "POST",
     path: `${vm}/execute`,
     headers: { accept: "text/event-stream" },
-    json: { command, ...rest, ...inputFields(stdin) },
+    json: { command: commandLine(command), ...rest, ...inputFields(stdin) },
   } as const;
   const reached: Reached = { execution: undefined, position: 0, exited: false };
   try {
@@ -128,7 +129,7 @@ function inputFields(
 export async function collectCommand(
   http: HttpClient,
   vm: string,
-  command: string,
+  command: Command,
   options: ExecuteOptions,
 ): Promise<ExecuteResponse> {
   const output = { stdout: new Output(), stderr: new Output() };

@@ -2,6 +2,7 @@
 
 import type { Execution, ExecutionRequest } from "@skerry/contract/vms/execution";
 import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
+import { commandLine, type Command } from "./command-line.ts";
 import { errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { SkerryApiError } from "./api-errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
@@ -44,13 +45,13 @@ export class Executions {
   }
 
   async start(
-    command: string,
+    command: Command,
     { signal, idempotencyKey, ...rest }: ExecutionOptions = {},
   ): Promise<Execution> {
     const call = {
       method: "POST",
       path: `${this.#vm}/executions`,
-      json: { command, ...rest },
+      json: { command: commandLine(command), ...rest },
       creates: true,
       headers: keyHeader({ idempotencyKey }),
     } as const;

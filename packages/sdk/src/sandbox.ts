@@ -9,6 +9,7 @@ import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import type { Sandbox as SandboxInfo } from "@skerry/contract/sandboxes/sandbox";
+import type { Command } from "./command-line.ts";
 import type { ExecuteEvent } from "./execute-events.ts";
 import type { ExecuteOptions } from "./execute.ts";
 import type { Execution } from "@skerry/contract/vms/execution";
@@ -46,6 +47,19 @@ export class Sandbox {
   /** As of the last `create`, `get`, `refresh`, `keepalive`, `pause` or `resume`; it does not follow the server by itself. */
   get info(): SandboxInfo {
     return this.#info;
+  }
+
+  get name(): SandboxInfo["name"] {
+    return this.#info.name;
+  }
+
+  /** As old as `info`. */
+  get status(): SandboxInfo["status"] {
+    return this.#info.status;
+  }
+
+  get expires_at(): SandboxInfo["expires_at"] {
+    return this.#info.expires_at;
   }
 
   async refresh(options: CallOptions = {}): Promise<this> {
@@ -127,17 +141,17 @@ export class Sandbox {
   }
 
   /** See `Sandboxes.execute`. */
-  execute(command: string, options: ExecuteOptions = {}): Promise<ExecuteResponse> {
+  execute(command: Command, options: ExecuteOptions = {}): Promise<ExecuteResponse> {
     return this.#sandboxes.execute(this.id, command, options);
   }
 
   /** See `Sandboxes.executeStream`. */
-  executeStream(command: string, options: ExecuteOptions = {}): AsyncGenerator<ExecuteEvent, void> {
+  executeStream(command: Command, options: ExecuteOptions = {}): AsyncGenerator<ExecuteEvent, void> {
     return this.#sandboxes.executeStream(this.id, command, options);
   }
 
   /** See `Sandboxes.startExecution`. */
-  startExecution(command: string, options: ExecutionOptions = {}): Promise<Execution> {
+  startExecution(command: Command, options: ExecutionOptions = {}): Promise<Execution> {
     return this.#sandboxes.startExecution(this.id, command, options);
   }
 

@@ -127,6 +127,7 @@ export {
 } from "./api-errors.ts";
 export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http.ts";
+export { commandLine, type Command } from "./command-line.ts";
 export type { ExecuteEvent } from "./execute-events.ts";
 export type { ExecuteOptions } from "./execute.ts";
 export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";

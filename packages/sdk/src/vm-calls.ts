@@ -7,6 +7,7 @@ import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
+import type { Command } from "./command-line.ts";
 import type { ExecuteEvent } from "./execute-events.ts";
 import { collectCommand, streamCommand, type ExecuteOptions } from "./execute.ts";
 import {
@@ -142,11 +143,11 @@ export class VmCalls {
   }
 
   /**
-   * Runs a shell command and returns its whole output: `exit_code`, `stdout`, `stderr`, `duration_ms`, `timed_out`
+   * Runs a shell command, or of a list a program with these arguments, and returns its whole output: `exit_code`, `stdout`, `stderr`, `duration_ms`, `timed_out`
    * and more. A command that fails is an answer, not an error. Bytes that are not UTF-8 become U+FFFD, and what goes
    * beyond 10 MiB of either output is dropped (`truncated`); `executeStream` has neither limit.
    */
-  async execute(id: string, command: string, options: ExecuteOptions = {}): Promise<ExecuteResponse> {
+  async execute(id: string, command: Command, options: ExecuteOptions = {}): Promise<ExecuteResponse> {
     return collectCommand(this.http, this.at(id), command, options);
   }
 
@@ -156,7 +157,7 @@ export class VmCalls {
    */
   async *executeStream(
     id: string,
-    command: string,
+    command: Command,
     options: ExecuteOptions = {},
   ): AsyncGenerator<ExecuteEvent, void> {
     yield* streamCommand(this.http, this.at(id), command, options);
@@ -166,7 +167,7 @@ export class VmCalls {
    * Starts a shell command that runs on by itself: it outlives this client, the server and its host's agent, and ends with its VM at the latest.
    * `stdin_open: true` lets `sendInput` reach it. Safe to repeat, like `create`.
    */
-  async startExecution(id: string, command: string, options: ExecutionOptions = {}): Promise<Execution> {
+  async startExecution(id: string, command: Command, options: ExecutionOptions = {}): Promise<Execution> {
     return this.#executions(id).start(command, options);
   }
 

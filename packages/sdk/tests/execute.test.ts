@@ -51,6 +51,19 @@ test("execute returns the output, the exit code and the measurements of a comman
   });
 });
 
+test("a list is a program and its arguments, in which the shell reads nothing", async () => {
+  await using server = await streamOf(eventText("exit", exitFields));
+  const commands: readonly (readonly [readonly string[], string])[] = [
+    [["python3", "-c", "print('a b')"], String.raw`python3 -c 'print('\''a b'\'')'`],
+    [["echo", "$HOME", "", "a\nb", "ü"], "echo '$HOME' '' 'a\nb' 'ü'"],
+    [["a program"], "'a program'"],
+  ];
+  for (const [command, line] of commands) {
+    await client(server).sandboxes.execute("sbx_0", command);
+    expect(JSON.parse(server.last.body.toString())).toEqual({ command: line });
+  }
+});
+
 test("input arrives byte for byte, text as UTF-8, and an empty one is none", async () => {
   await using server = await streamOf(eventText("exit", exitFields));
   const every = Uint8Array.from({ length: 100_000 }, (_, at) => at % 256);

@@ -1,6 +1,6 @@
 // `skerry sandbox exec` and `skerry machine exec`: like running the command here, with its bytes, its pace and its exit code.
 
-import type { ExecuteEvent } from "@skerry/sdk";
+import { commandLine, type ExecuteEvent } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
@@ -100,11 +100,7 @@ at its timeout, 125 where Skerry failed and not the command, 2 for wrong usage. 
 
 /** One word is a shell command line; several are a program and its arguments, which the shell must leave alone. */
 export function shellCommand(words: readonly string[]): string {
-  return words.length === 1 ? (words[0] ?? "") : words.map(shellQuoted).join(" ");
-}
-
-function shellQuoted(word: string): string {
-  return /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return words.length === 1 ? (words[0] ?? "") : commandLine(words);
 }
 
 /** Writes the output as it comes, no faster than it is read, and returns the command's exit code. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import AsyncIterator, List, Mapping, Optional, Sequence, Type, Union, cast
 
+from .._command import Command
 from .._create_call import needs_template
 from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
@@ -294,7 +295,7 @@ class AsyncSandbox:
 
     async def execute(
         self,
-        command: str,
+        command: Command,
         *,
         timeout: Optional[str] = None,
         workdir: Optional[str] = None,
@@ -308,7 +309,7 @@ class AsyncSandbox:
 
     def execute_stream(
         self,
-        command: str,
+        command: Command,
         *,
         timeout: Optional[str] = None,
         workdir: Optional[str] = None,
@@ -322,7 +323,7 @@ class AsyncSandbox:
 
     async def start_execution(
         self,
-        command: str,
+        command: Command,
         *,
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Iterator, List, Mapping, Optional, Sequence, Type, Union, cast
 
+from .._command import Command
 from .._create_call import needs_template
 from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
@@ -295,7 +296,7 @@ class Sandbox:
 
     def execute(
         self,
-        command: str,
+        command: Command,
         *,
         timeout: Optional[str] = None,
         workdir: Optional[str] = None,
@@ -309,7 +310,7 @@ class Sandbox:
 
     def execute_stream(
         self,
-        command: str,
+        command: Command,
         *,
         timeout: Optional[str] = None,
         workdir: Optional[str] = None,
@@ -323,7 +324,7 @@ class Sandbox:
 
     def start_execution(
         self,
-        command: str,
+        command: Command,
         *,
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,

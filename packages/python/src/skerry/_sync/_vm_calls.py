@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import Generator, Dict, Mapping, Optional, Sequence, Union
 
+from .._command import Command, command_line
 from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
 from .._output import Collected
@@ -125,14 +126,14 @@ class VmCalls:
     def execute(
         self,
         id: str,
-        command: str,
+        command: Command,
         *,
         timeout: Optional[str] = None,
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
     ) -> ExecuteResponse:
-        """Runs a shell command and returns its whole output: ``exit_code``, ``stdout``, ``stderr``, ``duration_ms``, ``timed_out`` and more.
+        """Runs a shell command, or of a list a program with these arguments, and returns its whole output: ``exit_code``, ``stdout``, ``stderr``, ``duration_ms``, ``timed_out`` and more.
 
         ``timeout`` is a duration (default ``30s``, at most ``5m``), ``workdir`` an absolute path (default ``/root``), ``stdin`` what the
         command reads, at most 10 MiB. A command that fails is an answer, not an error. Bytes that are not UTF-8 become U+FFFD, and what goes
@@ -151,7 +152,7 @@ class VmCalls:
     def execute_stream(
         self,
         id: str,
-        command: str,
+        command: Command,
         *,
         timeout: Optional[str] = None,
         workdir: Optional[str] = None,
@@ -160,13 +161,13 @@ class VmCalls:
     ) -> Stream[ExecuteEvent]:
         """Runs a shell command and gives its output as it comes, as exact bytes, then one ``exit``. The command starts with the first read;
         leaving the ``with`` block around the loop kills it."""
-        fields = {"command": command, "timeout": timeout, "workdir": workdir, "env": env, **stdin_fields(stdin)}
+        fields = {"command": command_line(command), "timeout": timeout, "workdir": workdir, "env": env, **stdin_fields(stdin)}
         return Stream(self._events(f"{self._at(id)}/execute", fields))
 
     def start_execution(
         self,
         id: str,
-        command: str,
+        command: Command,
         *,
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
@@ -181,7 +182,7 @@ class VmCalls:
         for ``reattach`` (default: it needs none), or with its VM. ``stdin_open``: it reads what ``send_execution_stdin`` sends; ``tty``: it has
         a terminal of ``cols`` × ``rows``."""
         fields = {
-            "command": command,
+            "command": command_line(command),
             "workdir": workdir,
             "env": env,
             "timeout": timeout,
