@@ -23,6 +23,16 @@ const commands: readonly (readonly [call: string, command: string])[] = [
   ["GET /v1/sandboxes", "skerry sandbox list"],
   ["GET /v1/machines", "skerry machine list"],
   ["GET /v1/audit", "skerry audit list"],
+  ["GET /v1/snapshots", "skerry snapshot list"],
+  ["GET /v1/builds", "skerry build list"],
+  ["GET /v1/moves", "skerry move list"],
+  ["GET /v1/background-services", "skerry background-service list"],
+  ["GET /v1/builds/{id}", "skerry build show ID"],
+  ["GET /v1/sandboxes/{id}/ports", "skerry sandbox ports ID"],
+  ["GET /v1/machines/{id}/ports", "skerry machine ports ID"],
+  ["POST /v1/sandboxes/{id}/executions", "skerry sandbox exec ID --detach -- COMMAND"],
+  ["POST /v1/machines/{id}/executions", "skerry machine exec ID --detach -- COMMAND"],
+  ["DELETE /v1/auth/tokens/{id}", "skerry auth token revoke ID"],
   ["GET /v1/openapi.json", "skerry --help"],
 ];
 

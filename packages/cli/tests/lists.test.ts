@@ -1,7 +1,7 @@
 // What lists of sandboxes and machines say beside their rows, and what a change is made to.
 
 import { expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { Shell } from "./support/shell.ts";
 
 test("list --counts says how many there are of each status below the table, and in its JSON", async () => {
@@ -25,4 +25,17 @@ test("list --counts says how many there are of each status below the table, and 
   expect(server.received.map(({ url }) => url)).toContain("/v1/sandboxes?limit=1&counts=true&host=hst_1");
   const plain = await shell.run("sandbox", "list", "--json");
   expect(JSON.parse(plain.stdout.toString())).toEqual({ items: [], next_cursor: null });
+});
+
+test("what is paused has no time at which it expires", async () => {
+  const items = [sandboxInfo, { ...sandboxInfo, id: "sbx_1", status: "paused" }];
+  await using server = await ScriptedServer.start((response, { url }) =>
+    sendJson(response, 200, { items: url.startsWith("/v1/sandboxes") ? items : [], next_cursor: null }),
+  );
+  await using shell = await Shell.forServer(server);
+  for (const words of [["sandbox", "list"], ["ps"]]) {
+    const rows = (await shell.run(...words)).stdout.toString().trimEnd().split("\n").slice(1);
+    const last = rows.map((row) => row.trim().split(/ {2,}/).at(-1));
+    expect([words, last]).toEqual([words, [expect.not.stringMatching(/^-$/), "-"]]);
+  }
 });

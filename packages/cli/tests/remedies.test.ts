@@ -25,6 +25,10 @@ test("no remedy that the command line prints is a call of the API", () => {
   expect(remedies.length).toBeGreaterThan(8);
   for (const remedy of remedies)
     for (const code of Object.keys(errorStatus)) expect(remedyOf(code, remedy) ?? "").not.toMatch(A_CALL);
+  // Every call that a remedy names has a command; a placeholder of the source code stands for several.
+  const named = remedies.filter((line) => !/description:|\$\{|POST \/v1\/auth\/sessions/.test(line));
+  const unnamed = named.filter((remedy) => remedyOf("forbidden", remedy)?.includes("see its /docs"));
+  expect(unnamed).toEqual([]);
 });
 
 test.each([

@@ -2,8 +2,10 @@ import fastify from "fastify";
 import { expect, test } from "vitest";
 import { hasRole, roles } from "@skerry/contract/organizations/roles";
 import { lowestRole, scopes, usableScopes } from "@skerry/contract/organizations/scopes";
+import { authorize } from "../src/api/authorize.ts";
 import { requireDeclarations } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
+import type { Caller } from "../src/caller.ts";
 import { documentedOperations } from "./support/api-document.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -74,4 +76,16 @@ test("rights over the platform count in the operator's organization only", () =>
     expect(elsewhere.has(scope), scope).toBe(false);
   }
   expect(elsewhere.has("org:write")).toBe(true);
+});
+
+test("the refusal of a call of the operator's names the organization that may, because no scope would help", () => {
+  const caller = {
+    orgId: "org_1",
+    role: "owner",
+    scopes: usableScopes(["*"], { role: "owner", operator: false }),
+  };
+  const call = { scope: "hosts:read", role: "viewer" } as const;
+  expect(() => authorize(caller as unknown as Caller, call)).toThrow(
+    "only tokens of the operator's organization",
+  );
 });

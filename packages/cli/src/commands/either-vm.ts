@@ -11,6 +11,7 @@ import { addWatchFlag, listOrWatch, type Listing, type WatchFlags } from "../wat
 import { relativeTime } from "../relative-times.ts";
 import { onTarget } from "../targets.ts";
 import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
+import { expiryText } from "./vms/vm-list.ts";
 import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";
 
 export function registerEitherVmCommands(program: Command, cli: Cli): void {
@@ -92,11 +93,6 @@ async function seenOf<T>(
     seen.push(result.status === "fulfilled" ? result.value : []);
   }
   return seen;
-}
-
-function expiryText(vm: SandboxInfo | Machine): string {
-  if (vm.status === "destroyed" || !("expires_at" in vm)) return "-";
-  return relativeTime(vm.expires_at);
 }
 
 async function allOf<Item, Shown>(

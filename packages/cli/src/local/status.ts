@@ -18,7 +18,7 @@ export interface StatusRow {
 
 const DEADLINE_MS = 3_000;
 /** Clients notice when every answer may be late by more. */
-const LOOP_DELAY_GOOD_S = 0.1;
+const LOOP_DELAY_GOOD_S = 0.5;
 
 export async function status(layout: Layout): Promise<{ rows: StatusRow[]; running: boolean }> {
   const running = await runningServices(layout);

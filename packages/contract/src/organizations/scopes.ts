@@ -54,7 +54,12 @@ export const lowestRole: Readonly<Record<NeededScope, Role>> = {
  * Scopes over what all organizations share. They count in the operator's organization only, which is the first one of an
  * installation: an owner elsewhere is owner of that organization and not of the platform.
  */
-const operatorScopes: readonly Scope[] = ["hosts:read", "hosts:write", "metrics:read", "platform:write"];
+export const operatorScopes: readonly Scope[] = [
+  "hosts:read",
+  "hosts:write",
+  "metrics:read",
+  "platform:write",
+];
 
 /** What a token can really do in an organization: its scopes, cut down to what its user's role is good for there. */
 export function usableScopes(

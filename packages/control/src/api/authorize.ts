@@ -1,5 +1,6 @@
 import { hasRole } from "@skerry/contract/organizations/roles";
 import { SkerryError } from "@skerry/contract/errors";
+import { operatorScopes, type Scope } from "@skerry/contract/organizations/scopes";
 import type { Caller } from "../caller.ts";
 import type { Access } from "./operation.ts";
 
@@ -19,10 +20,24 @@ export function authorize(
     );
   }
   if (scope !== null && !caller.scopes.has(scope) && !(orScope !== undefined && caller.scopes.has(orScope))) {
+    // A token of another organization has every scope that there can be, and still not this one.
+    if (operatorScopes.includes(scope)) throw operatorOnly(caller, scope);
     const needed = orScope === undefined ? `"${scope}"` : `"${scope}" or "${orScope}"`;
     throw new SkerryError("forbidden", `The token does not have the scope ${needed} in this organization.`, {
       remediation: `Use a token with the scope ${needed}; \`GET /v1/auth/me\` shows what yours has.`,
       context: { required_scope: scope, organization_id: caller.orgId },
     });
   }
+}
+
+function operatorOnly(caller: Caller, scope: Scope): SkerryError {
+  return new SkerryError(
+    "forbidden",
+    `This call needs the scope "${scope}", which only tokens of the operator's organization can have.`,
+    {
+      remediation:
+        "Ask the operator of this server. Where that is you, name its organization in `X-Org-ID`; `GET /v1/auth/me` shows the organization and the scopes of this call.",
+      context: { required_scope: scope, organization_id: caller.orgId },
+    },
+  );
 }

@@ -10,7 +10,15 @@ import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import { addVmListFlags, forEach, listed, showRest, type Listed, type ListFlags } from "../vms/vm-list.ts";
+import {
+  expiryText,
+  addVmListFlags,
+  forEach,
+  listed,
+  showRest,
+  type Listed,
+  type ListFlags,
+} from "../vms/vm-list.ts";
 import { listOrWatch } from "../../watched-list.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
@@ -54,7 +62,7 @@ async function showSandboxes(cli: Cli, page: Listed<Sandbox>): Promise<void> {
       info.size,
       info.status,
       relativeTime(info.created_at),
-      info.status === "destroyed" ? "-" : relativeTime(info.expires_at),
+      expiryText(info),
     ]),
     { whole: [4, 5, 6], minor: [3, 2] },
   );

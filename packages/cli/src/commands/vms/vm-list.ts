@@ -1,12 +1,12 @@
 // What the lists of sandboxes and of machines have in common.
 
 import { PAGE_MAX } from "@skerry/contract/bounds";
-import type { CallOptions, CountedPage, CountedPageOptions } from "@skerry/sdk";
+import type { CallOptions, CountedPage, CountedPageOptions, Machine, SandboxInfo } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { countsText } from "../../counts-text.ts";
 import { exitCodes } from "../../errors.ts";
-import { timeMeant } from "../../relative-times.ts";
+import { relativeTime, timeMeant } from "../../relative-times.ts";
 import { collectPair, given, wholeNumber } from "../../options.ts";
 import { addWatchFlag } from "../../watched-list.ts";
 
@@ -111,4 +111,10 @@ export async function forEach(
       cli.exitCode = exitCodes.failed;
     }
   }
+}
+
+/** When its time is over. Machines have none, and while a sandbox is paused nothing expires. */
+export function expiryText(vm: SandboxInfo | Machine): string {
+  if (["destroyed", "paused"].includes(vm.status) || !("expires_at" in vm)) return "-";
+  return relativeTime(vm.expires_at);
 }
