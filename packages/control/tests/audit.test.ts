@@ -290,15 +290,8 @@ test("the log is filtered, paged newest first, and each organization has its own
   const rest = await world.call<AuditList>("GET", `/v1/audit?limit=3&cursor=${first.body.next_cursor}`);
   expect([...first.body.items, ...rest.body.items]).toEqual(all);
   expect(rest.body.next_cursor).toBeNull();
-  for (const bad of [
-    "since=yesterday",
-    "until=2026-13-01",
-    "since=2026-01-01T00:00:00",
-    "limit=0",
-    "cursor=x",
-    "actor=me",
-    "action=%00",
-  ]) {
+  const times = ["since=yesterday", "until=2026-13-01", "since=2026-01-01T00:00:00"];
+  for (const bad of [...times, "limit=0", "cursor=x", "actor=me", "action=%00"]) {
     expect((await world.call("GET", `/v1/audit?${bad}`)).status, bad).toBe(400);
   }
   const stranger = await world.call<AuditList>("GET", "/v1/audit", { token: await world.strangerToken() });
