@@ -19,7 +19,7 @@ async function programsOf(file: string): Promise<string[]> {
 }
 
 const programs = await Promise.all(
-  ["README.md", "packages/sdk/README.md"].map(async (file) =>
+  ["README.md", "packages/sdk/README.md", "docs/guides/agent.md"].map(async (file) =>
     (await programsOf(file)).map((program, index) => [file, index + 1, program] as const),
   ),
 ).then((found) => found.flat());
