@@ -53,6 +53,8 @@ export interface Context {
   readonly buildDomains: readonly string[];
   /** Below which ports have names; undefined: nowhere. */
   readonly sandboxDomain: string | undefined;
+  /** There is no such domain, and clients on this machine reach ports below `localhost`. */
+  readonly hasLocalPorts: boolean;
   /** The clients that are handed out. */
   readonly clients: ClientFiles;
   /** Undefined: it was turned off, or not built. */

@@ -73,6 +73,7 @@ export function makeContext(
     wake: () => undefined,
     buildDomains: [],
     sandboxDomain: undefined,
+    hasLocalPorts: false,
     clients: {},
     dashboard: undefined,
     e2b: true,

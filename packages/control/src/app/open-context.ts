@@ -10,6 +10,7 @@ import { openDatabase } from "../db/database.ts";
 import { Bucket } from "../object-store/bucket.ts";
 import { Sealing } from "../sealing/sealing.ts";
 import { makeContext } from "./make-context.ts";
+import { isLocal } from "../vms/port-host-name.ts";
 
 export interface OpenedContext extends AsyncDisposable {
   readonly context: Context;
@@ -47,6 +48,7 @@ export async function openContext(
     sealing: new Sealing(config.rootKeyFile),
     objectStore: config.objectStore === undefined ? undefined : new Bucket(config.objectStore),
     sandboxDomain: config.sandboxDomain?.domain,
+    hasLocalPorts: config.sandboxDomain === undefined && isLocal(config.listen.host),
     ...handedOut,
     wake: (service) => {
       wakeups

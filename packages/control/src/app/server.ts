@@ -13,7 +13,12 @@ import { requireCreation } from "../api/create-idempotently.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
 import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
 import type { CountedRequest } from "../http/counted-request.ts";
-import { leadByHostName, leadByPortHeader, refuseStrayHosts } from "../vms/ports/port-host.ts";
+import {
+  leadByHostName,
+  leadByLocalName,
+  leadByPortHeader,
+  refuseStrayHosts,
+} from "../vms/ports/port-host.ts";
 import { answerMethodNotAllowed } from "../http/method-not-allowed.ts";
 import { registerOpenapi } from "../docs/openapi.ts";
 import { noteRoutes } from "../http/count-requests.ts";
@@ -127,8 +132,9 @@ export async function buildServer(
   };
 }
 
-function leadsOf({ sandboxDomain, e2b }: Context): ((request: CountedRequest) => void)[] {
+function leadsOf({ sandboxDomain, hasLocalPorts, e2b }: Context): ((request: CountedRequest) => void)[] {
   return [
+    ...(hasLocalPorts ? [leadByLocalName] : []),
     ...(sandboxDomain === undefined ? [] : [leadByHostName(sandboxDomain, e2b ? sandboxPort : undefined)]),
     ...(e2b ? [leadByPortHeader(sandboxPort)] : []),
   ];

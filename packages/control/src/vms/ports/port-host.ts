@@ -3,6 +3,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
+import { LOCAL_DOMAIN } from "../port-host-name.ts";
 import { countedRequestOf, type CountedRequest } from "../../http/counted-request.ts";
 
 const TABLES = { sbx: "sandboxes", mch: "machines" } as const;
@@ -32,6 +33,17 @@ export function leadByHostName(domain: string, own?: OwnPort): (request: Counted
     const label = others.length === 0 ? name.slice(0, -domain.length - 1) : "";
     request.portHost = leadByLabel(request, label, own) ? name : NO_PORT;
   };
+}
+
+/** The same below `localhost`, which is the API's own name as well, with any other name below it: only names of ports are led away. */
+export function leadByLocalName(request: CountedRequest): void {
+  const [name = "", ...others] = new Set(namesOf(request));
+  const labels = [name, ...others].flatMap((one) =>
+    one.endsWith(`.${LOCAL_DOMAIN}`) ? [one.slice(0, -LOCAL_DOMAIN.length - 1)] : [],
+  );
+  const label = labels.find((one) => portOf(one) !== undefined);
+  if (label === undefined) return;
+  request.portHost = others.length === 0 && leadByLabel(request, label, undefined) ? name : NO_PORT;
 }
 
 /** Whether something here has this name. */

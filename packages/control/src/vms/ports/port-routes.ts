@@ -11,6 +11,7 @@ import { countedRequestOf, type CountedResponse } from "../../http/counted-reque
 import { isUpgrade } from "../../http/upgrades.ts";
 import { publicAddress } from "../../http/public-address.ts";
 import { splitSignature } from "../signed-urls/signature.ts";
+import { isLocal, LOCAL_DOMAIN, portHostName } from "../port-host-name.ts";
 import { visitCookie } from "../signed-urls/visit-cookie.ts";
 import { portOptionsOf } from "../signed-urls/visitors.ts";
 import type { PortOptions } from "../../db/tables/sandbox-tables.ts";
@@ -46,6 +47,8 @@ export function requestPortHandler(
 ): Handler<ReturnType<typeof requestPortOperation>> {
   return async (request, reply) => {
     const isOwnOrigin = countedRequestOf(request).portHost !== undefined;
+    const place = isOwnOrigin ? undefined : ownOriginOf(context, request);
+    if (place !== undefined) return reply.redirect(place, 303);
     if (!isOwnOrigin) refuseParts(request);
     const visit = isOwnOrigin ? firstVisit(request) : undefined;
     if (visit !== undefined) return reply.header("set-cookie", visit.cookie).redirect(visit.location, 303);
@@ -77,13 +80,31 @@ export function requestPortHandler(
   };
 }
 
-/** A browser that opens a signed URL. Elsewhere, and without HTTPS, the signature stays in the address. */
+/**
+ * The same page below `localhost`, for a browser on this machine. Only browsers are led there, because other programs ask the machine's resolver,
+ * which often has no address for names below `localhost`.
+ */
+function ownOriginOf(
+  { hasLocalPorts }: Context,
+  request: FastifyRequest<{ Params: { id: string; port: string } }>,
+): string | undefined {
+  const isPage = request.method === "GET" && request.headers["sec-fetch-mode"] === "navigate";
+  if (!hasLocalPorts || !isPage || !isLocal(request.host)) return undefined;
+  const { id, port } = request.params;
+  const { guestUrl } = splitPortUrl(request.raw.url ?? "");
+  return `${request.protocol}://${portHostName(LOCAL_DOMAIN, id, readPort(port), request.host)}${guestUrl}`;
+}
+
+/** A browser that opens a signed URL. Elsewhere, and without a connection that it trusts, the signature stays in the address. */
 function firstVisit(
   request: FastifyRequest,
 ): { readonly cookie: string; readonly location: string } | undefined {
   const { signature, rest } = splitSignature(request.raw.url ?? "");
   const isPage = request.method === "GET" && request.headers["sec-fetch-mode"] === "navigate";
-  if (signature === undefined || !isPage || request.protocol !== "https") return undefined;
+  // A browser keeps the cookie where it trusts the connection, which it does over HTTP below `localhost` alone.
+  const isTrusted =
+    request.protocol === "https" || countedRequestOf(request).portHost?.endsWith(`.${LOCAL_DOMAIN}`) === true;
+  if (signature === undefined || !isPage || !isTrusted) return undefined;
   return {
     cookie: visitCookie(signature, Date.now()),
     // Whole, because a path may begin with two slashes.
