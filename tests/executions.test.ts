@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Execution, ExecutionList } from "@skerry/contract/vms/execution";
+import type { ExecuteEvent } from "@skerry/sdk";
 import { readEvents } from "../packages/sdk/src/event-stream.ts";
 import { createSandbox, destroySandbox, execute, refusal } from "./support/api.ts";
 import { isFullRun, noteSampled } from "./support/sampling.ts";
@@ -220,6 +221,26 @@ test.each(["host", "control"] as const)(
     expect(lines.join("")).toBe(Array.from({ length: 300 }, (_, i) => `${i + 1}\n`).join(""));
   },
 );
+
+test("a command of the client's goes on over the kill of control, and its output is whole", async () => {
+  const killed = await serverPid(platform, "control");
+  let printed = "";
+  let exit: ExecuteEvent | undefined;
+  for await (const event of platform.client.sandboxes.executeStream(
+    id,
+    "for i in $(seq 300); do echo $i; sleep 0.05; done; exit 7",
+    {
+      timeout: "0s",
+    },
+  )) {
+    if (event.type === "exit") exit = event;
+    else if (printed === "") process.kill(killed, "SIGKILL");
+    if (event.type !== "exit") printed += Buffer.from(event.data).toString();
+  }
+  await untilReplaced(platform, "control", killed);
+  expect(printed).toBe(Array.from({ length: 300 }, (_, i) => `${i + 1}\n`).join(""));
+  expect(exit).toMatchObject({ type: "exit", exit_code: 7 });
+});
 
 test("a command whose client has gone ends after its time to come back, and not before", async () => {
   const leave = new AbortController();

@@ -42,6 +42,7 @@ test("exec writes every byte of both outputs and exits with the command's own co
   expect(JSON.parse(server.last.body.toString())).toEqual({
     command: "make 'it so'",
     timeout: "1m",
+    reattach: "30s",
     env: { A: "b=c" },
   });
 });
@@ -89,9 +90,11 @@ test("a slow reader of exec's output slows the sender down instead of filling th
 test.each([
   ["SIGINT", 130],
   ["SIGTERM", 143],
-] as const)("%s during exec closes the connection, which kills the command", async (signal, code) => {
-  await using server = await ScriptedServer.start((response) => {
-    response.write(output("stdout", "running\n"));
+] as const)("%s during exec closes the connection and kills the command", async (signal, code) => {
+  await using server = await ScriptedServer.start((response, { url }) => {
+    if (url.endsWith("/kill")) return sendJson(response, 200, {});
+    response.write(eventText("start", { id: "exe_1" }) + output("stdout", "running\n"));
+    return undefined;
   });
   await using shell = await Shell.forServer(server);
   const child = shell.start("sandbox", "exec", "sbx_0", "sleep 60");
@@ -100,6 +103,7 @@ test.each([
   child.kill(signal);
   expect(await ended(child)).toMatchObject({ code, stderr: "" });
   await server.aborted.promise;
+  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/executions/exe_1/kill");
 });
 
 test("when the reader of exec's output goes away, the command is killed", async () => {
@@ -164,7 +168,7 @@ test("options after -- belong to the command, even those that skerry has too", a
   const words = ["grep", "--token", "x", "-e", "--help", "--json"];
   expect((await shell.run("sandbox", "exec", "sbx_0", "--", ...words)).code).toBe(0);
   expect(server.last.headers.authorization).toBe("Bearer sk_test");
-  expect(JSON.parse(server.last.body.toString())).toEqual({ command: words.join(" ") });
+  expect(JSON.parse(server.last.body.toString())).toEqual({ command: words.join(" "), reattach: "30s" });
 });
 
 test("exec exits with 125 for every failure of ours, and with 2 for wrong usage", async () => {

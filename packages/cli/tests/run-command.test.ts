@@ -54,9 +54,22 @@ test.each([0, 3])(
     );
     // Longer than the command may take, for what is copied.
     expect(created).toEqual({ template: "base", timeout: "11m30s", env: { A: "b" } });
-    expect(executed).toEqual({ command: "make 'it so'", timeout: "90s" });
+    expect(executed).toEqual({ command: "make 'it so'", timeout: "90s", reattach: "30s" });
   },
 );
+
+test.each([
+  ["20m", "30m", "20m"],
+  ["24h", "24h", "24h"],
+  ["0", "24h", "0s"],
+])("a command of run may take %s, and its sandbox lives %s", async (asked, life, timeout) => {
+  const { server } = await serverOf(0);
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  expect((await shell.run("run", "--template", "base", "--timeout", asked, "-n", "--", "make")).code).toBe(0);
+  const [created, executed] = server.received.map(({ body }) => JSON.parse(body.toString() || "null"));
+  expect([created.timeout, executed.timeout]).toEqual([life, timeout]);
+});
 
 test("run that is interrupted destroys its sandbox", async () => {
   const begun = Promise.withResolvers<void>();
@@ -85,8 +98,8 @@ test("a sandbox that cannot be destroyed is named, and the command keeps its cod
 });
 
 test.each([
-  [["--timeout", "6m"], "5m is the most"],
-  [["--timeout", "soon"], "5m is the most"],
+  [["--timeout", "25h"], "A sandbox lives 24h at most"],
+  [["--timeout", "soon"], "0 for none"],
   [["--copy-out", ":x"], "names nothing in the sandbox"],
 ])("run %j is refused before there is a sandbox", async (flags, said) => {
   const { server, seen } = await serverOf(0);

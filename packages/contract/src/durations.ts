@@ -23,6 +23,11 @@ export function parseDuration(text: string): number | undefined {
   return total > 0 ? total : undefined;
 }
 
+/** `0s`: no bound at all, where a field offers that. */
+export function isNoBound(text: string): boolean {
+  return /^0+(?:h|m|s|ms)$/.test(text);
+}
+
 /** The shortest string that `parseDuration` reads back as these milliseconds (a positive whole number). */
 export function formatDuration(totalMs: number): string {
   const hours = Math.floor(totalMs / 3_600_000);

@@ -118,6 +118,32 @@ test("inline code that is too long for a command line is told another way", asyn
   expect(answer.body.remediation).toMatch(/`stdin`.*upload/);
 });
 
+test("a streamed command that has its input holds no memory for it", async () => {
+  const body = JSON.stringify({ command: "forever", ...inBase64(Buffer.alloc(STDIN_MAX_BYTES)) });
+  const leave = new AbortController();
+  const streams: Response[] = [];
+  // More than an organization has memory for at once.
+  for (let at = 0; at < 5; at += 1) {
+    const stream = await fetch(`${world.url}/v1/sandboxes/${id}/execute`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${world.token}`,
+        "content-type": "application/json",
+        accept: "text/event-stream",
+      },
+      body,
+      signal: leave.signal,
+    });
+    // One that nothing refers to is closed.
+    streams.push(stream);
+    expect(stream.status).toBe(200);
+    await eventually(() => world.host.executions.last.isInputRead, "it has read");
+  }
+  expect([...world.host.executions.all.values()].map(({ left }) => left)).toEqual(Array(5).fill(0));
+  leave.abort();
+  world.host.executions.all.clear();
+});
+
 test("an organization that fills its share of the memory for input takes none of another's", async () => {
   const stranger = await world.strangerToken();
   const theirs = await world.call<{ id: string }>("POST", "/v1/sandboxes", {

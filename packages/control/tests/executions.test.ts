@@ -180,6 +180,12 @@ test("a stream of a command gives its client time to come back where it asks for
   await (await stream({ reattach: "30s" })).text();
   expect(world.host.executions.last.command).toMatchObject({ reattach_ms: 30_000 });
   expect((await stream({ reattach: "61s" })).status).toBe(422);
+  await (await stream({ timeout: "2h" })).text();
+  expect(world.host.executions.last.command).toMatchObject({ timeout_ms: 7_200_000 });
+  await (await stream({ timeout: "0s" })).text();
+  expect(world.host.executions.last.command).toMatchObject({ timeout_ms: 0 });
+  const tooLong = await stream({ timeout: "25h" });
+  expect([tooLong.status, await tooLong.text()]).toEqual([422, expect.stringContaining("0s for none")]);
   const whole = await world.call("POST", `${vm}/execute`, { body: { command: "true", reattach: "30s" } });
   expect([whole.status, whole.body["code"]]).toEqual([400, "bad_request"]);
 });

@@ -71,7 +71,7 @@ const textOf = (events: readonly ExecuteEvent[]): string =>
   events.map((event) => (event.type === "exit" ? "" : Buffer.from(event.data).toString())).join("");
 
 test("a stream goes on by itself each time its connection is cut, and no byte is lost or comes twice", async () => {
-  const { events, done } = reading("forever", { reattach: "30s" });
+  const { events, done } = reading("forever", { timeout: "0s" });
   await eventually(() => world.host.executions.all.size === 1, "it runs");
   const execution = world.host.executions.last;
   for (const piece of ["one ", "two ", "three "]) {
@@ -105,16 +105,49 @@ test("a connection that ends in the middle of an event loses nothing of it", asy
   }
 });
 
-test.each([
-  ["has no time to come back", {}],
-  ["was sending input", { reattach: "30s", stdin: "input" }],
-])("a client that %s is told that its connection ended", async (_what, options) => {
-  const { events, done } = reading("forever", options);
+test("a client goes on whose command has all of its input, and one whose input was cut off kills it and says so", async () => {
+  const read = reading("forever", { stdin: "input" });
   await eventually(() => world.host.executions.all.size === 1, "it runs");
-  world.host.executions.last.write("one");
-  await eventually(() => textOf(events).includes("one"), "it comes");
+  const execution = world.host.executions.last;
+  await eventually(() => execution.isInputRead, "it has read");
+  execution.write("one ");
+  await eventually(() => textOf(read.events) === "one ", "it comes");
+  cut();
+  execution.write("two");
+  execution.end();
+  await read.done;
+  expect(textOf(read.events)).toBe("one two");
+  expect(execution.signals).toEqual([]);
+
+  const { events, done } = reading("deaf", { stdin: "input" });
+  await eventually(() => world.host.executions.all.size === 2, "it runs");
+  const deaf = world.host.executions.last;
+  deaf.write("one");
+  await eventually(() => textOf(events) === "one", "it comes");
   cut();
   await expect(done).rejects.toThrow(SkerryConnectionError);
+  expect(deaf.signals).toEqual([9]);
+});
+
+test("a client that leaves kills its command at once, also after its connection was cut", async () => {
+  for (const isCut of [false, true]) {
+    const leave = new AbortController();
+    const { events, done } = reading("forever", { signal: leave.signal });
+    await eventually(() => world.host.executions.all.size === 1, "it runs");
+    const execution = world.host.executions.last;
+    expect(execution.command).toMatchObject({ reattach_ms: 30_000 });
+    execution.write("one");
+    await eventually(() => textOf(events) === "one", "it comes");
+    if (isCut) {
+      cut();
+      execution.write("two");
+      await eventually(() => textOf(events) === "onetwo", "it goes on");
+    }
+    leave.abort(new Error("enough"));
+    await expect(done).rejects.toThrow("enough");
+    expect(execution.signals).toEqual([9]);
+    world.host.executions.all.clear();
+  }
 });
 
 test("a command that is not there any more is told as that", async () => {

@@ -137,6 +137,8 @@ const commands: readonly Case[] = [
   ["a relative workdir", { command: "a", workdir: "tmp" }, 400, "invalid_path", '"workdir"'],
   ["a workdir with ..", { command: "a", workdir: "/a/../b" }, 400, "invalid_path", "`..`"],
   ["more than five minutes", { command: "a", timeout: "301s" }, 422, "timeout_too_long", "5m"],
+  ["a way out of five minutes", { command: "a", timeout: "6m" }, 422, "timeout_too_long", "startExecution"],
+  ["no bound", { command: "a", timeout: "0s" }, 422, "timeout_too_long", "skerry sandbox exec"],
   ["a broken timeout", { command: "a", timeout: "10" }, 400, "invalid_duration", '"timeout"'],
   ["a broken env", { command: "a", env: { "=": "" } }, 400, "invalid_env", "`=`"],
   ["a misspelt field", { comand: "a" }, 400, "unknown_field", '"comand"'],

@@ -117,7 +117,7 @@ class ExecuteTest(unittest.TestCase):
                     [{"type": "stdout", "data": b"a\xff"}, {"type": "stderr", "data": b"b"}, {**EXIT, "type": "exit"}],
                 )
             run = skerry.sandboxes.execute("sbx_0", "x")
-        self.assertEqual(server.received[0].json(), {"command": "x", "workdir": "/w", "timeout": "1m"})
+        self.assertEqual(server.received[0].json(), {"command": "x", "workdir": "/w", "timeout": "1m", "reattach": "30s"})
         self.assertEqual(server.received[0].headers["accept"], "text/event-stream")
         self.assertEqual(run, {**EXIT, "stdout": "a\ufffd", "stderr": "b"})
 
@@ -133,6 +133,45 @@ class ExecuteTest(unittest.TestCase):
             with stream:
                 self.assertEqual(next(stream)["type"], "stdout")
             self.assertTrue(server.left.wait(60))
+
+    def test_a_connection_that_breaks_is_made_again_and_a_caller_that_leaves_kills_the_command(self) -> None:
+        def script(handler: Handler, received: Received) -> None:
+            if received.target.endswith("/kill"):
+                return handler.answer_json(200, {})
+            if received.target.endswith("/executions/exe_1"):
+                return handler.answer_json(200, {"stdin": False})
+            handler.begin_events()
+            if received.method == "POST":
+                handler.send_text(followed("start", {"id": "exe_1"}, 0) + followed("stdout", {"data": "YWI="}, 2))
+                return handler.break_off()
+            handler.send_text(followed("start", {"id": "exe_1"}, 2) + followed("stderr", {"data": "Yw=="}, 3))
+            if received.target.startswith("/v1/sandboxes/ends"):
+                handler.send_text(followed("exit", EXIT, 3))
+            return None
+
+        with ScriptedServer(script) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            for stdin in (None, "input"):
+                run = skerry.sandboxes.execute("ends", "x", timeout="0s", stdin=stdin)
+                self.assertEqual(run, {**EXIT, "stdout": "ab", "stderr": "c"})
+                self.assertIn("/executions/exe_1/stream?after=2&hold=true", server.received[-1].target)
+            with skerry.sandboxes.execute_stream("sbx_0", "x") as events:
+                kinds = [next(events)["type"] for _ in range(2)]
+            self.assertEqual(kinds, ["stdout", "stderr"])
+            self.assertTrue(server.received[-1].target.endswith("/executions/exe_1/kill"))
+            self.assertEqual(server.received[-1].json(), {"signal": "KILL"})
+
+    def test_a_command_whose_input_was_cut_off_is_killed_and_told(self) -> None:
+        def script(handler: Handler, received: Received) -> None:
+            if "/executions/" in received.target:
+                return handler.answer_json(200, {"stdin": True})
+            handler.begin_events()
+            handler.send_text(followed("start", {"id": "exe_1"}, 0))
+            return handler.break_off()
+
+        with ScriptedServer(script) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            with self.assertRaises(SkerryConnectionError):
+                skerry.sandboxes.execute("sbx_0", "x", stdin="input")
+            self.assertTrue(server.received[-1].target.endswith("/executions/exe_1/kill"))
 
     def test_a_stream_that_lies_or_ends_too_early_is_an_error(self) -> None:
         for texts in (

@@ -4,17 +4,24 @@
 import { OUTPUT_MAX_BYTES, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
 import { parseDuration } from "@skerry/contract/durations";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
+import { SkerryApiError } from "./api-errors.ts";
 import type { Execution } from "@skerry/contract/vms/execution";
 import { commandLine, type Command } from "./command-line.ts";
 import { errorOfStream, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { readExecuteEvent, type ExecuteEvent } from "./execute-events.ts";
-import { Executions, isPassing, type FollowEvent } from "./executions.ts";
+import { Executions, isPassing, type FollowOptions } from "./executions.ts";
 import { concat, type HttpClient, type TimedOptions } from "./http.ts";
 
+/** How long a command lives without its client, and how long the client tries to come back. */
+const REATTACH = "30s";
+/** For the call that kills what its caller has left. Where it does not get through, the command ends when `reattach` is over. */
+const KILL_WITHIN_MS = 5_000;
+
 /**
- * `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. With `reattach`, such as
- * `30s`, a connection that breaks is made again within that time, and no byte is lost or comes twice, unless the command has `stdin`.
+ * `timeout` (default `30s`, at most `24h`, `0s` for none), `workdir` (default `/root`), `env`, and `signal`, which kills the command. A
+ * connection that breaks is made again within `reattach` (default `30s`), and no byte is lost or comes twice; a command whose `stdin` was
+ * still on its way then is killed.
  */
 export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_encoding"> &
   TimedOptions & {
@@ -29,35 +36,49 @@ export async function* streamCommand(
   command: Command,
   options: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
-  const { signal, onTiming, stdin, ...rest } = options;
+  const { signal, onTiming, stdin, reattach = REATTACH, ...rest } = options;
+  const input = inputFields(stdin);
   const call = {
     method: "POST",
     path: `${vm}/execute`,
     headers: { accept: "text/event-stream" },
-    json: { command: commandLine(command), ...rest, ...inputFields(stdin) },
+    json: { command: commandLine(command), ...rest, reattach, ...input },
   } as const;
-  const reached: Reached = { execution: undefined, position: 0, exited: false };
+  const executions = new Executions(http, vm);
+  const reached: Reached = { execution: undefined, position: 0, isOver: false };
   try {
-    yield* firstConnection(http, await http.open(call, { signal, onTiming }), reached);
-    return;
+    const chunks = await http.open(call, { signal, onTiming });
+    try {
+      yield* firstConnection(http, chunks, reached);
+    } catch (error) {
+      if (!mayGoOn(reached) || !isPassing(error)) throw error;
+      const follow = { after: reached.position, reconnectMs: parseDuration(reattach) ?? 0, signal };
+      const hasInput = input.stdin !== undefined;
+      yield* goOn(http, executions, { ...follow, reached, lost: hasInput ? error : undefined });
+    }
   } catch (error) {
-    if (!mayGoOn(options, reached) || !isPassing(error)) throw error;
+    // The server has ended it, or will.
+    reached.isOver ||= error instanceof SkerryApiError;
+    throw error;
+  } finally {
+    if (!reached.isOver && reached.execution !== undefined) await kill(executions, reached.execution);
   }
-  const { execution = "", position } = reached;
-  const follow = {
-    after: position,
-    hold: true,
-    reconnectMs: parseDuration(rest.reattach ?? "") ?? 0,
-    signal,
-  };
-  yield* goOn(http, new Executions(http, vm).follow(execution, follow));
+}
+
+async function kill(executions: Executions, execution: string): Promise<void> {
+  try {
+    await executions.kill(execution, "KILL", { signal: AbortSignal.timeout(KILL_WITHIN_MS) });
+  } catch {
+    // It ends when `reattach` is over.
+  }
 }
 
 /** How far a stream has come. */
 interface Reached {
   execution: string | undefined;
   position: number;
-  exited: boolean;
+  /** Its exit has come, or it is not ours to end. */
+  isOver: boolean;
 }
 
 async function* firstConnection(
@@ -69,44 +90,55 @@ async function* firstConnection(
     // Read to the end, past `exit`, so that the connection can serve the next call.
     for await (const event of readEvents(chunks)) {
       if (event.event === "start") reached.execution = (JSON.parse(event.data) as Partial<Execution>).id;
-      const read = reached.exited ? undefined : readExecuteEvent(event);
+      const read = reached.isOver ? undefined : readExecuteEvent(event);
       if (read === undefined) continue;
-      reached.exited = read.type === "exit";
+      reached.isOver = read.type === "exit";
       reached.position = Number(event.id);
       yield read;
     }
   } catch (error) {
     throw errorOfStream(error, baseUrl);
   }
-  if (!reached.exited)
+  if (!reached.isOver)
     throw new SkerryConnectionError(baseUrl, `The connection to ${baseUrl} ended before the command did.`);
 }
 
-/** A server that has lost its client sends the command no more of its input, for the rest of which it would wait. */
-function mayGoOn({ reattach, stdin }: ExecuteOptions, { execution, position, exited }: Reached): boolean {
-  const hasInput = stdin !== undefined && stdin.length > 0;
-  return (
-    reattach !== undefined &&
-    !hasInput &&
-    execution !== undefined &&
-    Number.isSafeInteger(position) &&
-    !exited
-  );
+function mayGoOn({ execution, position, isOver }: Reached): boolean {
+  return execution !== undefined && Number.isSafeInteger(position) && !isOver;
+}
+
+interface GoOn extends FollowOptions {
+  readonly reached: Reached;
+  /** How the first connection ended, of a command that has input: without that connection it gets no more of it, and would wait for the rest. */
+  readonly lost: unknown;
 }
 
 /** From where the first connection has ended. A server keeps for a client that comes back what it has not got. */
 async function* goOn(
   { baseUrl }: HttpClient,
-  events: AsyncGenerator<FollowEvent, void>,
+  executions: Executions,
+  { reached, lost, ...follow }: GoOn,
 ): AsyncGenerator<ExecuteEvent, void> {
-  for await (const { position: _, ...event } of events) {
+  const { execution = "" } = reached;
+  if (lost !== undefined && (await stillReads(executions, execution, follow))) throw lost;
+  for await (const { position, ...event } of executions.follow(execution, { ...follow, hold: true })) {
     if (event.type === "dropped")
       throw new SkerryConnectionError(
         baseUrl,
         `${event.to - event.from} bytes of output were dropped while there was no connection to ${baseUrl}.`,
       );
+    reached.isOver = event.type === "exit";
+    reached.position = position;
     yield event;
   }
+}
+
+async function stillReads(
+  executions: Executions,
+  execution: string,
+  { reconnectMs = 0, signal }: FollowOptions,
+): Promise<boolean> {
+  return (await executions.reach(execution, { reconnectMs, signal })).stdin;
 }
 
 /** Also text goes as base64: as JSON it could be six times as long as its bytes. */

@@ -67,6 +67,19 @@ export class Executions {
     return this.#http.json<Execution>({ method: "GET", path: executionPath(this.#vm, id) }, options);
   }
 
+  /** The same, asked for again until a server that was restarted, or a connection that was lost, is there. */
+  async reach(id: string, { reconnectMs = RECONNECT_MS, signal }: FollowOptions): Promise<Execution> {
+    const endMs = performance.now() + reconnectMs;
+    for (;;) {
+      try {
+        return await this.get(id, { signal });
+      } catch (error) {
+        if (!isPassing(error) || performance.now() + AGAIN_MS > endMs) throw error;
+      }
+      await pause(AGAIN_MS, signal);
+    }
+  }
+
   async kill(
     id: string,
     signalName: ExecutionSignal = "TERM",

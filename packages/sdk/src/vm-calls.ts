@@ -153,7 +153,7 @@ export class VmCalls {
 
   /**
    * Runs a shell command and gives its output as it comes, as exact bytes, then one `exit`. The command starts with the
-   * first read; leaving the loop or aborting the signal kills it, with `reattach` when that time is over.
+   * first read; leaving the loop or aborting the signal kills it. It may take as long as its VM lives.
    */
   async *executeStream(
     id: string,

@@ -47,6 +47,7 @@ test("execute returns the output, the exit code and the measurements of a comman
   expect(JSON.parse(server.last.body.toString())).toEqual({
     command: "make",
     timeout: "1m",
+    reattach: "30s",
     env: { A: "1" },
   });
 });
@@ -60,7 +61,7 @@ test("a list is a program and its arguments, in which the shell reads nothing", 
   ];
   for (const [command, line] of commands) {
     await client(server).sandboxes.execute("sbx_0", command);
-    expect(JSON.parse(server.last.body.toString())).toEqual({ command: line });
+    expect(JSON.parse(server.last.body.toString())).toMatchObject({ command: line });
   }
 });
 
@@ -81,7 +82,7 @@ test("input arrives byte for byte, text as UTF-8, and an empty one is none", asy
   }
   for (const stdin of ["", new Uint8Array(), undefined]) {
     await client(server).machines.execute("mch_0", "cat", { stdin });
-    expect(JSON.parse(server.last.body.toString())).toEqual({ command: "cat" });
+    expect(JSON.parse(server.last.body.toString())).toEqual({ command: "cat", reattach: "30s" });
   }
 });
 
@@ -106,7 +107,7 @@ test("creations and commands tell where the server's time went, also where they 
   const onTiming = (timing: Timing) => void told.push(timing);
   await sandboxes.create({ template: "base" }, { onTiming });
   await expect(sandboxes.execute("sbx_0", "true", { onTiming })).rejects.toThrow("It is destroyed.");
-  expect(JSON.parse(server.last.body.toString())).toEqual({ command: "true" });
+  expect(JSON.parse(server.last.body.toString())).toEqual({ command: "true", reattach: "30s" });
   expect(told).toEqual(Array(2).fill({ place: 1.5, freeze: 7_000, start: 12 }));
 });
 
@@ -167,6 +168,18 @@ test("an abort during a command rejects with the caller's reason and closes the 
   const run = client(server).sandboxes.execute("sbx_0", "sleep 60", { signal: abort.signal });
   await expect(run).rejects.toThrow("changed my mind");
   await server.aborted.promise;
+});
+
+test("a caller that leaves a command which runs kills it by its id", async () => {
+  await using server = await ScriptedServer.start((response, { url }) => {
+    if (url.endsWith("/kill")) return sendJson(response, 200, {});
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`id: 0\n${eventText("start", { id: "exe_1" })}id: 5\n${output("stdout", "first")}`);
+    return undefined;
+  });
+  for await (const _ of client(server).sandboxes.executeStream("sbx_0", "sleep 60")) break;
+  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/executions/exe_1/kill");
+  expect(JSON.parse(server.last.body.toString())).toEqual({ signal: "KILL" });
 });
 
 test("a signal that is already aborted sends nothing", async () => {

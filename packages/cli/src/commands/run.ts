@@ -1,12 +1,12 @@
 // `skerry run`: a command in a sandbox that is made for it, and gone after it.
 
-import { EXECUTE_TIMEOUT_MAX_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
-import { formatDuration, parseDuration } from "@skerry/contract/durations";
+import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
+import { formatDuration, isNoBound, parseDuration } from "@skerry/contract/durations";
 import type { Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { addExamples, collectPair, collectText, given } from "../options.ts";
+import { addExamples, collectPair, collectText, durationOrNone, given } from "../options.ts";
 import { readStandardInput } from "../standard-input.ts";
 import type { Guest } from "./copy/guest-copy.ts";
 import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";
@@ -29,6 +29,7 @@ interface RunFlags extends EgressFlags {
 
 /** In which what was copied is found, and the command runs. */
 const HOME = "/root";
+const TIMEOUT = "5m";
 /** Beside the command, for files on their way in and out. What this program leaves behind when it is killed lives no longer. */
 const COPY_MS = 10 * 60_000;
 const DESTROY_WITHIN_MS = 15_000;
@@ -42,7 +43,11 @@ export function registerRun(program: Command, cli: Cli): void {
     .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
     .option("--name <name>", "a name that commands take in the place of its id while it runs")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
-    .option("--timeout <duration>", "after which the command is killed (default: 5m, which is the most)")
+    .option(
+      "--timeout <duration>",
+      "after which the command is killed; 0 for none (default: 5m). The sandbox lives 24h at most",
+      durationOrNone,
+    )
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .option("--workdir <path>", `directory to run it in (default: ${HOME})`)
     .option(
@@ -79,10 +84,10 @@ interface Call {
 
 async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   cli.failedExitCode = exitCodes.notRun;
-  const { name, size, env, timeout = formatDuration(EXECUTE_TIMEOUT_MAX_MS) } = flags;
+  const { name, size, env, timeout = TIMEOUT } = flags;
   // Before anything is made: what is wrong here costs no sandbox. What the server refuses it says itself.
   const copies = { in: (flags.copyIn ?? []).map(inward), out: (flags.copyOut ?? []).map(outward) };
-  const lifeMs = Math.min(durationOf(timeout) + COPY_MS, SANDBOX_TIMEOUT_MAX_MS);
+  const lifeMs = Math.min(commandMs(timeout) + COPY_MS, SANDBOX_TIMEOUT_MAX_MS);
   const client = await cli.client(self);
   // From here on Ctrl-C ends no process that has a sandbox to destroy.
   const { signal } = cli;
@@ -115,11 +120,12 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   await copyAllOut(cli, { calls, id, signal }, copies.out);
 }
 
-function durationOf(text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms <= EXECUTE_TIMEOUT_MAX_MS) return ms;
-  throw new CliError("invalid_input", `"${text}" is no time that a command may take.`, {
-    remediation: `Write --timeout 30s or 2m; ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)} is the most.`,
+/** Infinity for none: then the command ends with its sandbox at the latest. */
+function commandMs(timeout: string): number {
+  const ms = parseDuration(timeout) ?? Infinity;
+  if (ms <= SANDBOX_TIMEOUT_MAX_MS || isNoBound(timeout)) return ms;
+  throw new CliError("invalid_input", `A sandbox lives ${formatDuration(SANDBOX_TIMEOUT_MAX_MS)} at most.`, {
+    remediation: `Write --timeout ${formatDuration(SANDBOX_TIMEOUT_MAX_MS)} or less. What runs on for ever is a machine: skerry machine create`,
     exitCode: exitCodes.usage,
   });
 }

@@ -7,6 +7,7 @@ import {
   COMMAND_MAX_CHARS,
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
+  EXECUTION_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
   REATTACH_MAX_MS,
   STDIN_MAX_BYTES,
@@ -33,7 +34,7 @@ export const ExecuteRequest = named(
         ...Duration,
         default: formatDuration(EXECUTE_TIMEOUT_DEFAULT_MS),
         examples: ["1m"],
-        description: `At most ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL.`,
+        description: `Then the command and all its descendants get SIGKILL. At most ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)} for an answer in one piece; of a stream of events and with \`detach\` ${formatDuration(EXECUTION_TIMEOUT_MAX_MS)}, or \`0s\` for none.`,
       }),
     ),
     workdir: Type.Optional(

@@ -89,7 +89,7 @@ export const ExecutionRequest = named(
     timeout: Type.Optional(
       Type.String({
         ...Duration,
-        description: `At most ${formatDuration(EXECUTION_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL. Default: none, so it ends with its microVM at the latest.`,
+        description: `At most ${formatDuration(EXECUTION_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL. Default: none (\`0s\`), so it ends with its microVM at the latest.`,
       }),
     ),
     reattach: Type.Optional(

@@ -1,6 +1,7 @@
 // Bodies of JSON that may be larger than those of other calls. One counts against its organization's share of this process' memory from
 // before it is read until the answer has been sent: what is made of it (text, values, bytes) is as large, and is held as long.
 
+import type { ServerResponse } from "node:http";
 import { Transform, type Readable, type TransformCallback } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
@@ -17,6 +18,14 @@ const RETRY_AFTER_S = 5;
 
 /** Of this process. */
 const memory = new MemoryShares(SHARED_BYTES, USUAL_SHARE);
+
+/** What gives back what an answer holds. */
+const held = new WeakMap<ServerResponse, () => void>();
+
+/** For an answer that lasts longer than what was made of its body. */
+export function releaseLargeBody(answer: ServerResponse): void {
+  held.get(answer)?.();
+}
 
 /** For a route, before its body is read. */
 export function holdLargeBody({ maxBytes, otherwise }: LargeBody) {
@@ -36,7 +45,12 @@ export function holdLargeBody({ maxBytes, otherwise }: LargeBody) {
       if (!memory.take(orgId, bytes)) throw noMemory(otherwise);
       heldBytes += bytes;
     };
-    reply.raw.once("close", () => memory.give(orgId, heldBytes));
+    const give = () => {
+      memory.give(orgId, heldBytes);
+      heldBytes = 0;
+    };
+    held.set(reply.raw, give);
+    reply.raw.once("close", give);
     if (announced === undefined) {
       return counted(payload, maxBytes, (bytes) => {
         if (heldBytes + bytes + UNCOUNTED_BYTES > maxBytes) throw bodyTooLarge(maxBytes, otherwise);

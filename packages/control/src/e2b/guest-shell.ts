@@ -65,7 +65,7 @@ export async function run(context: Context, call: SandboxCall, command: string):
   using ran = await execute(context, call.caller, {
     ...call,
     request: { command },
-    input: undefined,
+    input: { bytes: undefined, release: () => undefined },
     timing: untold,
     begun: async () => undefined,
   });

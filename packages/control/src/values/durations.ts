@@ -1,4 +1,4 @@
-import { formatDuration, parseDuration } from "@skerry/contract/durations";
+import { formatDuration, isNoBound, parseDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 
 /** The remediation for a duration that cannot be read. */
@@ -20,13 +20,22 @@ export function readDuration(field: string, text: string): number {
   return ms;
 }
 
-/** The same with an upper bound: more is refused, never cut silently. */
-export function readBoundedDuration(field: string, text: string, maxMs: number): number {
+/** The same, and 0 for `0s`, which is none. */
+export function readOptionalBound(field: string, text: string, maxMs: number): number {
+  return isNoBound(text) ? 0 : readBoundedDuration(field, text, maxMs, "Write 0s for none.");
+}
+
+/** The same with an upper bound: more is refused, never cut silently. `otherwise`: how to do without the bound. */
+export function readBoundedDuration(field: string, text: string, maxMs: number, otherwise = ""): number {
   const ms = readDuration(field, text);
   if (ms <= maxMs) return ms;
+  throw tooLong(field, text, maxMs, otherwise);
+}
+
+export function tooLong(field: string, text: string, maxMs: number, otherwise = ""): SkerryError {
   const max = formatDuration(maxMs);
-  throw new SkerryError("timeout_too_long", `"${field}" is ${text}, but at most ${max} is allowed.`, {
-    remediation: `Ask for ${max} or less.`,
+  return new SkerryError("timeout_too_long", `"${field}" is ${text}, but at most ${max} is allowed.`, {
+    remediation: `Ask for ${max} or less. ${otherwise}`.trim(),
     context: { field, value: text, max },
   });
 }

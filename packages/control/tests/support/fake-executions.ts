@@ -31,6 +31,8 @@ export class FakeExecution {
   #taken = 0;
   readonly #answers = new Set<ServerResponse>();
   isOver = false;
+  /** Its input has been read to the end. */
+  isInputRead = false;
   /** What ends a reader in the middle: an error of the host, or a connection that is cut. */
   breaks: SkerryError | "cut" | undefined;
   exitCode = 0;
@@ -53,7 +55,8 @@ export class FakeExecution {
     const { command, tty, stdin, timeout_ms, reattach_ms } = this.command;
     const position = this.#position;
     return {
-      ...{ execution: this.id, pid: this.pid, command, tty, stdin, timeout_ms, reattach_ms },
+      ...{ execution: this.id, pid: this.pid, command, tty, timeout_ms, reattach_ms },
+      stdin: stdin && !this.isInputRead,
       ...{ duration_ms: 3, at: 0, from: 0, position },
       exit: this.isOver ? { ...cleanExit, ...this.how, exit_code: this.exitCode } : null,
     };
@@ -230,6 +233,7 @@ function play(execution: FakeExecution): void {
   const [name = "", argument, gateName = ""] = command.split(" ");
   switch (name) {
     case "forever":
+    case "deaf":
     case "repeat":
       return;
     case "flood": {
@@ -287,8 +291,11 @@ async function takeInput(
   end: boolean,
 ): Promise<void> {
   if (!execution.command.stdin) throw new SkerryError("execution_input_closed", "It reads no input.");
+  // It takes what a pipe holds, and its caller waits for the rest.
+  if (commandOf(execution) === "deaf") return;
   const bytes = await buffer(request);
   execution.input.push(bytes);
+  execution.isInputRead = end;
   execution.onInput(bytes);
   if (commandOf(execution) === "repeat") execution.write(bytes);
   if (end && commandOf(execution) !== "forever") execution.end();

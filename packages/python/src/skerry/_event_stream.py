@@ -107,9 +107,18 @@ class ServerEvent(NamedTuple):
         read = self.execute_event()
         return None if read is None else cast(FollowEvent, {**read, "position": position})
 
+    def execution(self) -> Optional[str]:
+        """The id in an event ``start``."""
+        id = self.json().get("id")
+        return id if isinstance(id, str) else None
+
+    def number(self) -> Optional[int]:
+        return int(self.id) if self.id is not None and re.fullmatch("[0-9]{1,16}", self.id) else None
+
     def _position(self) -> int:
-        if self.id is not None and re.fullmatch("[0-9]{1,16}", self.id):
-            return int(self.id)
+        number = self.number()
+        if number is not None:
+            return number
         if self.event in ("stdout", "stderr", "dropped", "exit"):
             raise EventStreamError("output without a position")
         return 0

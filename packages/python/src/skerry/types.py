@@ -1268,7 +1268,8 @@ class _ExecuteRequestRequired(TypedDict):
 
 
 class ExecuteRequest(_ExecuteRequestRequired, total=False):
-    #: At most 5m; then the command and all its descendants get SIGKILL. Default: `30s`.
+    #: Then the command and all its descendants get SIGKILL. At most 5m for an answer in one piece; of a stream of
+    #: events and with `detach` 24h, or `0s` for none. Default: `30s`.
     timeout: str
     #: Absolute path. Default: `/root`.
     workdir: str
@@ -1369,8 +1370,8 @@ class ExecutionRequest(_ExecutionRequestRequired, total=False):
     workdir: str
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
-    #: At most 24h; then the command and all its descendants get SIGKILL. Default: none, so it ends with its microVM at
-    #: the latest.
+    #: At most 24h; then the command and all its descendants get SIGKILL. Default: none (`0s`), so it ends with its
+    #: microVM at the latest.
     timeout: str
     #: How long it lives without a reader, at most 1m; the first one has 30s. Default: as long as it likes.
     reattach: str

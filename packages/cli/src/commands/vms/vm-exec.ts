@@ -5,7 +5,7 @@ import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { readStandardInput } from "../../standard-input.ts";
-import { addExamples, collectPair, given } from "../../options.ts";
+import { addExamples, collectPair, durationOrNone, given } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 
@@ -30,7 +30,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .usage("[options] <id> -- <command...>")
     .argument("<id>", idArgument(vm))
     .argument("<command...>", "a program and its arguments, or one string for the shell")
-    .option("--timeout <duration>", "after which it is killed (default: 30s, at most 5m)")
+    .option("--timeout <duration>", "after which it is killed; 0 for none (default: 30s)", durationOrNone)
     .option("--workdir <path>", "directory to run it in (default: /root)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .option("-d, --detach", "print the id of its execution and leave; it runs on by itself")
@@ -72,7 +72,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     `skerry ${noun} exec ${id} 'for i in 1 2 3; do echo $i; done | wc -l'`,
     `tar cz src | skerry ${noun} exec ${id} -- tar xz -C /root`,
     `skerry ${noun} exec ${id} --detach -- python3 train.py`,
-    `skerry ${noun} exec ${id} --timeout 5m --workdir /src --env CI=1 -- make test`,
+    `skerry ${noun} exec ${id} --timeout 20m --workdir /src --env CI=1 -- make test`,
   );
 }
 

@@ -14,6 +14,7 @@ import type { Encoding } from "./output.ts";
 import { recordBegun } from "../../api/audit-hook.ts";
 import { callerOf } from "../../api/authenticate-hook.ts";
 import { RequestTiming } from "../../http/request-timing.ts";
+import { releaseLargeBody } from "../../api/large-bodies.ts";
 import { requestSignal } from "../../api/request-signal.ts";
 import type { Handler } from "../../api/routes.ts";
 import type { executeOperation } from "./execute-operations.ts";
@@ -22,9 +23,15 @@ import type { VmKind } from "../vm-kind.ts";
 export function executeHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof executeOperation>> {
   return async (request, reply) => {
     const { stdin, stdin_encoding, ...body } = request.body;
-    const input = readInput(stdin, stdin_encoding);
+    const input = { bytes: readInput(stdin, stdin_encoding), release: () => releaseLargeBody(reply.raw) };
     if (body.detach === true) {
-      const called = { kind, id: request.params.id, request: body, input, gone: requestSignal(reply) };
+      const called = {
+        kind,
+        id: request.params.id,
+        request: body,
+        input: input.bytes,
+        gone: requestSignal(reply),
+      };
       const creation = detachedCreation(context, callerOf(request), called);
       return reply.code(201).send(await createIdempotently(context, { request, reply }, creation));
     }

@@ -2,18 +2,21 @@ import { SkerryError } from "@skerry/contract/errors";
 import {
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
+  EXECUTION_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
   REATTACH_MAX_MS,
 } from "@skerry/contract/bounds";
+import { isNoBound } from "@skerry/contract/durations";
 import { newId } from "@skerry/contract/ids";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
-import type { OutputEvent } from "../../host-client/execution-calls.ts";
+import type { ExecutionRef, OutputEvent } from "../../host-client/execution-calls.ts";
 import type { ExecutionEvent } from "../../host-client/execution-events.ts";
+import type { HostClient } from "../../host-client/host-client.ts";
 import type { Outcome } from "../../metrics/metrics.ts";
 import type { RequestTiming } from "../../http/request-timing.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
-import { readBoundedDuration } from "../../values/durations.ts";
+import { readBoundedDuration, readOptionalBound, tooLong } from "../../values/durations.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { tellOutOfMemory } from "../events/events.ts";
@@ -30,10 +33,16 @@ const MIB = 1024 * 1024;
  */
 const budget = new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 * MIB });
 
+/** What the command reads. */
+export interface CommandInput {
+  bytes: Buffer | undefined;
+  /** Gives the memory back that the request has held for it. */
+  readonly release: () => void;
+}
+
 export interface ExecuteParams extends VmRef {
   readonly request: ExecuteRequest;
-  /** What the command reads. */
-  readonly input: Buffer | undefined;
+  readonly input: CommandInput;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
   readonly timing: Pick<RequestTiming, "add" | "measure">;
@@ -85,8 +94,8 @@ export async function executeStream(
   const { request, input, gone } = params;
   const { timeout: _, ...ownCommand } = request;
   const command = {
-    ...commandOf({ ...ownCommand, stdin_open: input !== undefined }, reattachMs(request)),
-    timeout_ms: timeoutMs(request),
+    ...commandOf({ ...ownCommand, stdin_open: input.bytes !== undefined }, reattachMs(request)),
+    timeout_ms: streamTimeoutMs(request),
   };
   const execution = newId("execution");
   let startedMs = performance.now();
@@ -96,7 +105,7 @@ export async function executeStream(
         startedMs = performance.now();
         const events = await client.executions.startAndFollow({ vm, execution }, command, gone);
         // Beside the output, which may have to be read before the command reads on. Its own end tells what became of it.
-        if (input !== undefined) void sendAll(client, { vm, execution }, input, gone).catch(() => undefined);
+        void sendInput(client, { vm, execution }, params);
         return events;
       });
     const first = await params.timing.measure("start", take);
@@ -114,10 +123,37 @@ function reattachMs({ reattach }: ExecuteRequest): number {
   return reattach === undefined ? 0 : readBoundedDuration("reattach", reattach, REATTACH_MAX_MS);
 }
 
-function timeoutMs({ timeout }: ExecuteRequest): number {
+/** Forgets the input when the command has it: a stream lasts as long as its VM, and would hold the memory as long. */
+async function sendInput(
+  client: HostClient,
+  execution: ExecutionRef,
+  { input, gone }: ExecuteParams,
+): Promise<void> {
+  if (input.bytes === undefined) return;
+  try {
+    await sendAll(client, execution, input.bytes, gone);
+  } catch {
+    // The output tells what became of the command.
+  }
+  input.bytes = undefined;
+  input.release();
+}
+
+function streamTimeoutMs({ timeout }: ExecuteRequest): number {
   return timeout === undefined
     ? EXECUTE_TIMEOUT_DEFAULT_MS
-    : readBoundedDuration("timeout", timeout, EXECUTE_TIMEOUT_MAX_MS);
+    : readOptionalBound("timeout", timeout, EXECUTION_TIMEOUT_MAX_MS);
+}
+
+const UNBOUNDED =
+  "A command that takes longer is streamed (`Accept: text/event-stream`, as the clients and `skerry sandbox exec` do) " +
+  "or detached (`startExecution`, `skerry sandbox exec --detach`).";
+
+/** An answer in one piece has a bound. */
+function answerTimeoutMs({ timeout }: ExecuteRequest): number {
+  if (timeout === undefined) return EXECUTE_TIMEOUT_DEFAULT_MS;
+  if (isNoBound(timeout)) throw tooLong("timeout", timeout, EXECUTE_TIMEOUT_MAX_MS, UNBOUNDED);
+  return readBoundedDuration("timeout", timeout, EXECUTE_TIMEOUT_MAX_MS, UNBOUNDED);
 }
 
 async function run(
@@ -125,7 +161,7 @@ async function run(
   caller: Caller,
   params: ExecuteParams,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
-  const command = { ...readCommand(params.request), timeout_ms: timeoutMs(params.request) };
+  const command = { ...readCommand(params.request), timeout_ms: answerTimeoutMs(params.request) };
   let startedMs = performance.now();
   try {
     const take = () =>
@@ -133,7 +169,7 @@ async function run(
         startedMs = performance.now();
         const { id, execution_id } = row;
         const named = { ...command, execution_id, output_limit: OUTPUT_MAX_BYTES };
-        return client.execute(id, { command: named, input: params.input }, params.gone);
+        return client.execute(id, { command: named, input: params.input.bytes }, params.gone);
       });
     const events = await params.timing.measure("start", take);
     const told = explained(context, caller, params, events);

@@ -12,7 +12,7 @@ import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { checkTogether } from "../../values/check-env.ts";
 import { checkText } from "../../values/check-text.ts";
-import { readBoundedDuration } from "../../values/durations.ts";
+import { readBoundedDuration, readOptionalBound } from "../../values/durations.ts";
 import { withPath } from "../name-path.ts";
 import { callVm, vmError } from "../vm-kind.ts";
 import { getExecution, shown, type CallParams } from "./executions.ts";
@@ -39,7 +39,7 @@ export function commandOf(
     timeout_ms:
       request.timeout === undefined
         ? 0
-        : readBoundedDuration("timeout", request.timeout, EXECUTION_TIMEOUT_MAX_MS),
+        : readOptionalBound("timeout", request.timeout, EXECUTION_TIMEOUT_MAX_MS),
     stdin: tty || request.stdin_open === true,
     tty,
     cols: request.cols ?? 80,

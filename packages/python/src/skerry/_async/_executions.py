@@ -9,7 +9,7 @@ from typing import AsyncGenerator, List, Mapping, Optional, Union
 from .._event_stream import EventReader, EventStreamError
 from .._page import Page
 from .._paths import segment
-from .._request import Request, is_passing
+from .._request import ANSWER_WITHIN_S, Request, is_passing
 from ..errors import SkerryApiError, SkerryConnectionError
 from ..events import FollowEvent
 from ..types import Execution, ExecutionList, KillRequestSignal
@@ -39,8 +39,23 @@ class AsyncExecutions:
     async def get(self, execution: str) -> Execution:
         return await self._http.json(Request("GET", self._at(execution)), Execution)
 
-    async def kill(self, execution: str, signal: Optional[KillRequestSignal]) -> Execution:
-        request = Request("POST", f"{self._at(execution)}/kill", json={"signal": signal})
+    async def reach(self, execution: str, reconnect_s: float) -> Execution:
+        """The same, asked for again until a server that was restarted, or a connection that was lost, is there."""
+        end_s = clock.monotonic() + reconnect_s
+        while True:
+            try:
+                return await self.get(execution)
+            except (SkerryApiError, SkerryConnectionError) as error:
+                if not is_passing(error) or clock.monotonic() + _AGAIN_S > end_s:
+                    raise
+            await asyncio.sleep(_AGAIN_S)
+
+    async def kill(
+        self, execution: str, signal: Optional[KillRequestSignal], *, within_s: float = ANSWER_WITHIN_S
+    ) -> Execution:
+        request = Request(
+            "POST", f"{self._at(execution)}/kill", json={"signal": signal}, answer_within_s=within_s
+        )
         return await self._http.json(request, Execution)
 
     async def send(self, execution: str, stdin: Union[str, bytes], end: bool) -> None:

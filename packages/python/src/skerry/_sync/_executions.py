@@ -10,7 +10,7 @@ from typing import Generator, List, Mapping, Optional, Union
 from .._event_stream import EventReader, EventStreamError
 from .._page import Page
 from .._paths import segment
-from .._request import Request, is_passing
+from .._request import ANSWER_WITHIN_S, Request, is_passing
 from ..errors import SkerryApiError, SkerryConnectionError
 from ..events import FollowEvent
 from ..types import Execution, ExecutionList, KillRequestSignal
@@ -40,8 +40,23 @@ class Executions:
     def get(self, execution: str) -> Execution:
         return self._http.json(Request("GET", self._at(execution)), Execution)
 
-    def kill(self, execution: str, signal: Optional[KillRequestSignal]) -> Execution:
-        request = Request("POST", f"{self._at(execution)}/kill", json={"signal": signal})
+    def reach(self, execution: str, reconnect_s: float) -> Execution:
+        """The same, asked for again until a server that was restarted, or a connection that was lost, is there."""
+        end_s = clock.monotonic() + reconnect_s
+        while True:
+            try:
+                return self.get(execution)
+            except (SkerryApiError, SkerryConnectionError) as error:
+                if not is_passing(error) or clock.monotonic() + _AGAIN_S > end_s:
+                    raise
+            time.sleep(_AGAIN_S)
+
+    def kill(
+        self, execution: str, signal: Optional[KillRequestSignal], *, within_s: float = ANSWER_WITHIN_S
+    ) -> Execution:
+        request = Request(
+            "POST", f"{self._at(execution)}/kill", json={"signal": signal}, answer_within_s=within_s
+        )
         return self._http.json(request, Execution)
 
     def send(self, execution: str, stdin: Union[str, bytes], end: bool) -> None:

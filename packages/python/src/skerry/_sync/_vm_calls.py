@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import json
-from typing import Generator, Dict, Mapping, Optional, Sequence, Union
+from typing import Dict, Mapping, Optional, Sequence, Union
 
 from .._command import Command, command_line
-from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
 from .._output import Collected
 from .._page import Page
 from .._paths import file_path, segment
 from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
-from ..errors import SkerryConnectionError, SkerryTooLargeError
+from ..errors import SkerryTooLargeError
 from ..events import ExecuteEvent, FollowEvent
 from ..types import (
     DirectoryListing,
@@ -33,6 +32,7 @@ from ..types import (
     VmMetrics,
 )
 from ._bytes import bytes_at
+from ._commands import Commands
 from ._content import UploadContent, pieces_of
 from ._executions import Executions
 from ._file_system import FileSystem
@@ -135,7 +135,7 @@ class VmCalls:
     ) -> ExecuteResponse:
         """Runs a shell command, or of a list a program with these arguments, and returns its whole output: ``exit_code``, ``stdout``, ``stderr``, ``duration_ms``, ``timed_out`` and more.
 
-        ``timeout`` is a duration (default ``30s``, at most ``5m``), ``workdir`` an absolute path (default ``/root``), ``stdin`` what the
+        ``timeout`` is a duration (default ``30s``, at most ``24h``, ``0s`` for none), ``workdir`` an absolute path (default ``/root``), ``stdin`` what the
         command reads, at most 10 MiB. A command that fails is an answer, not an error. Bytes that are not UTF-8 become U+FFFD, and what goes
         beyond 10 MiB of either output is dropped (``truncated``); ``execute_stream`` has neither limit.
         """
@@ -160,9 +160,10 @@ class VmCalls:
         stdin: Union[str, bytes, None] = None,
     ) -> Stream[ExecuteEvent]:
         """Runs a shell command and gives its output as it comes, as exact bytes, then one ``exit``. The command starts with the first read;
-        leaving the ``with`` block around the loop kills it."""
+        leaving the ``with`` block around the loop kills it. A connection that breaks is made again for 30 s, and not a byte is lost or
+        comes twice; a command whose ``stdin`` was still on its way then is killed."""
         fields = {"command": command_line(command), "timeout": timeout, "workdir": workdir, "env": env, **stdin_fields(stdin)}
-        return Stream(self._events(f"{self._at(id)}/execute", fields))
+        return Stream(Commands(self._http, self._at(id)).run(fields))
 
     def start_execution(
         self,
@@ -283,25 +284,3 @@ class VmCalls:
         """Its file system: ``stat``, ``list``, ``make_directory``, ``move``, ``set_mode``, ``remove``, ``pack``, ``unpack``, ``watch`` and
         ``sign_url``."""
         return FileSystem(self._http, self._at(id))
-
-    def _events(self, path: str, fields: Mapping[str, object]) -> Generator[ExecuteEvent, None, None]:
-        request = Request("POST", path, headers={"accept": "text/event-stream"}, json=fields)
-        chunks = self._http.chunks(self._http.open(request))
-        reader = EventReader()
-        exited = False
-        try:
-            # Read to the end, past `exit`, so that the connection can serve the next call.
-            for chunk in chunks:
-                for event in reader.feed(chunk):
-                    read = None if exited else event.execute_event()
-                    if read is None:
-                        continue
-                    exited = read["type"] == "exit"
-                    yield read
-        except EventStreamError as error:
-            raise self._http.trouble(f"it sent a stream that is not one of Skerry ({error})") from error
-        finally:
-            chunks.close()
-        if not exited:
-            base_url = self._http.base_url
-            raise SkerryConnectionError(f"The connection to {base_url} ended before the command did.", base_url=base_url)
