@@ -41,3 +41,16 @@ export function formatDuration(totalMs: number): string {
     milliseconds > 0 ? `${milliseconds}ms` : "",
   ].join("");
 }
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** For people: in the largest unit of which there are at least two. */
+export function lengthText(ms: number): string {
+  if (ms < 2 * MINUTE_MS) return `${Math.round(ms / SECOND_MS)} s`;
+  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
+  if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`;
+  return `${Math.round(ms / DAY_MS)} d`;
+}

@@ -277,8 +277,11 @@ test("another process goes on with a build whose process has died in the middle 
 test("a build whose microVM is lost fails, and one whose host is away for a moment goes on", async () => {
   const away = await newBuild(world);
   world.host.failures.set("start", new SkerryError("host_unavailable", "away"));
-  await expect(activateBuilder(world)).resolves.toBeUndefined();
-  expect((await buildNow(world, away.id)).status).toBe("queued");
+  await activateBuilder(world);
+  expect(await buildNow(world, away.id)).toMatchObject({
+    status: "queued",
+    waits_for: { kind: "host", id: away.host_id },
+  });
   world.host.failures.clear();
   await sql`update builds set retry_at = now()`.execute(world.db);
   await activateBuilder(world);

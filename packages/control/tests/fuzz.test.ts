@@ -148,7 +148,18 @@ async function heard(
   };
 }
 
-const tried = sampledOperations("fuzz");
+/** An operation for each kind of answer, which is tried by every run: few answer with 201, 204 or 422. */
+const kinds = {
+  200: "listSizes",
+  201: "createToken",
+  204: "revokeToken",
+  400: "getSandbox",
+  404: "getSandbox",
+  415: "createSandbox",
+  422: "createSandbox",
+} as const satisfies Readonly<Record<number, OperationId>>;
+
+const tried = sampledOperations("fuzz", Object.values(kinds));
 
 test.each(documentedOperations.filter(([id]) => tried.has(id as OperationId)))(
   "%s answers what the document says, whatever it is asked",
@@ -172,7 +183,7 @@ test.each(documentedOperations.filter(([id]) => tried.has(id as OperationId)))(
 
 test("the fuzzing has met every kind of answer, and has left the server as good as new", async () => {
   const logged = new Set(world.log.filter((line) => line["msg"] === "request").map((line) => line["status"]));
-  expect([...logged]).toEqual(expect.arrayContaining([200, 201, 204, 400, 404, 415, 422]));
+  expect([...logged]).toEqual(expect.arrayContaining(Object.keys(kinds).map(Number)));
   expect(world.log.filter((line) => line["msg"] === "a request failed unexpectedly")).toEqual([]);
   expect((await world.call("GET", "/v1/sizes")).status).toBe(200);
 });

@@ -17,6 +17,7 @@ import {
 const floors: Floors = [
   ["values", "metrics", "db/migrations", "db/tables", "host-client", "e2b/wire"],
   ["db"],
+  ["waits"],
   ["http", "sealing"],
   ["signing"],
   // Types alone: what every room is given, and on whose behalf a request runs.

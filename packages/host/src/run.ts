@@ -11,6 +11,17 @@ import type { Program, ProgramListener, SpawnHelper } from "./spawn-helper.ts";
 /** A program ended with a failure; `message` holds the end of what it printed. */
 export class RunError extends Error {
   override readonly name = "RunError";
+  /** How it ended. */
+  readonly summary: string;
+  /** The end of what it printed. */
+  readonly lastLines: readonly string[];
+
+  constructor(summary: string, printed = "") {
+    const end = printed.trim();
+    super(end === "" ? summary : `${summary}: ${end}`);
+    this.summary = summary;
+    this.lastLines = end.split("\n").flatMap((line) => (line.trim() === "" ? [] : line.trimEnd()));
+  }
 }
 
 const TAIL_CHARS = 2_000;
@@ -87,7 +98,8 @@ export function startProgram(
       else
         reject(
           new RunError(
-            `${program} ended with ${"code" in how ? how.code : signalName(how.signal)}${expired}: ${tail.trim()}`,
+            `${program} ended with ${"code" in how ? how.code : signalName(how.signal)}${expired}`,
+            tail,
           ),
         );
     },
@@ -116,8 +128,8 @@ export function startProgram(
       );
       if (options.progress !== undefined) watch = watchProgress(options.progress, expire);
       const afterMs = options.deadlineMs + KILLED_WITHIN_MS;
-      const unseen = `${program} did not end and close its output within ${afterMs / 1_000} s: `;
-      const last = setTimeout(() => reject(new RunError(unseen + tail.trim())), afterMs);
+      const unseen = `${program} did not end and close its output within ${afterMs / 1_000} s`;
+      const last = setTimeout(() => reject(new RunError(unseen, tail)), afterMs);
       started.input(input);
       return ended.finally(() => {
         clearTimeout(deadline);

@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { TemplateLibrary, type LibraryOptions } from "../src/templates/library.ts";
@@ -37,9 +38,37 @@ test("the image of a template on demand is built when a VM of it is asked for, a
     expect(await readdir(folder)).toEqual(["templates"]);
     expect(() => library.imageOf("later")).toThrow('The template "later" is being built on this host.');
     await expect.poll(() => library.list()[0]?.status).toBe("failed");
-    const reason = expect.stringMatching(/^mmdebstrap/) as string;
-    expect(library.imageFailures()).toEqual([{ name: "later", reason }]);
+    const reason = /^mmdebstrap ended with/;
+    expect(library.imageFailures()).toMatchObject([{ name: "later", reason: expect.stringMatching(reason) }]);
+    // What failed says why and when it is tried again, and a request does not begin it anew.
+    const [{ failure } = {}] = library.list();
+    const { failed_at: failedAt, next_attempt: next, last_lines: last = [] } = failure ?? {};
+    expect(failure?.reason).toMatch(reason);
+    expect(last.length).toBeGreaterThan(0);
+    expect(Date.parse(String(next)) - Date.parse(String(failedAt))).toBe(60_000);
+    const refusal = caught(() => library.imageOf("later"));
+    expect(refusal.message).toMatch(
+      /^The template "later" failed .*: mmdebstrap.*; tried again at \d\d:\d\d:\d\d UTC\.$/,
+    );
+    expect(refusal.context).toMatchObject({ template: "later", failed_at: failedAt, next_attempt: next });
+    expect(library.list()).toMatchObject([{ status: "failed" }]);
+    // An operator who asks for it does, and the pause after another failure is twice as long.
+    library.prepare("later");
+    expect(library.list()).toMatchObject([{ status: "building", failure: { next_attempt: null } }]);
+    await expect.poll(() => library.list()[0]?.status).toBe("failed");
+    const again = library.list()[0]?.failure;
+    expect(Date.parse(String(again?.next_attempt)) - Date.parse(String(again?.failed_at))).toBe(120_000);
+    expect(() => library.prepare("other")).toThrow("This host has no template");
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 });
+
+function caught(work: () => unknown): SkerryError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof SkerryError) return error;
+  }
+  throw new Error("it was not refused");
+}

@@ -95,6 +95,7 @@ METHODS = {
     "listSizes": "sizes.list",
     "listTemplates": "templates.list",
     "getTemplate": "templates.get",
+    "prepareTemplate": "templates.prepare",
     "createToken": "tokens.create",
     "listTokens": "tokens.page",
     "revokeToken": "tokens.revoke",

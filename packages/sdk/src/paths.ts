@@ -24,6 +24,10 @@ export function templatePath(name: string): string {
   return `/v1/templates/${segment(name)}`;
 }
 
+export function templatePreparePath(name: string): string {
+  return `${templatePath(name)}/prepare`;
+}
+
 export function templatePushPath(name: string): string {
   return `${templatePath(name)}/push`;
 }

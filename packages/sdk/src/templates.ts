@@ -13,7 +13,7 @@ import type { FolderPlan, FolderWish } from "./folder/read-folder.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { SkerryApiError } from "./api-errors.ts";
 import { SkerryConnectionError, SkerryInputError } from "./errors.ts";
-import { templatePath, templatePushPath, templateTagPath } from "./paths.ts";
+import { templatePath, templatePreparePath, templatePushPath, templateTagPath } from "./paths.ts";
 
 export interface PushOptions extends CreateOptions {
   /** Told of the build as soon as there is one. */
@@ -160,6 +160,11 @@ export class Templates {
       { method: "POST", path, json: request, headers: keyHeader(options), creates: true },
       options,
     );
+  }
+
+  /** Has hosts make the image of a built-in template now, before anything is made of it. Resolves before they have: `get` says how it goes. */
+  prepare(name: string, options: CallOptions = {}): Promise<Template> {
+    return this.#http.json<Template>({ method: "POST", path: templatePreparePath(name) }, options);
   }
 
   /** Has a tag of a name mean another version: its id, or `NAME:TAG`. */

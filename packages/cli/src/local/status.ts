@@ -2,6 +2,7 @@
 
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { VmList } from "@skerry/contract/host-api/vm";
+import { failedText } from "@skerry/contract/waits-for";
 import { askHost } from "./system/ask-host.ts";
 import type { Joined, Layout } from "./system/layout.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
@@ -91,10 +92,15 @@ function hostRows(
     row("host", true, hostText(info, identity)),
     row("accelerator", true, `${info.accelerator}: ${info.accelerator_reason}`, info.accelerator),
     row("VMs", true, `${items.filter((vm) => vm.status === "running").length} running`, "ok"),
-    ...info.templates.map(({ name, status: state, description }) =>
-      row(`template ${name}`, state === "ready", description, state),
+    ...info.templates.map((template) =>
+      row(`template ${template.name}`, template.status === "ready", templateText(template), template.status),
     ),
   ];
+}
+
+function templateText({ status, description, failure, progress }: HostInfo["templates"][number]): string {
+  if (status === "failed" && failure != null) return failedText(failure);
+  return status === "building" && progress != null ? progress : description;
 }
 
 function row(what: string, up: boolean, detail: string, state = up ? "running" : "down"): StatusRow {

@@ -145,6 +145,7 @@ export const auditActions = [
   "template.delete",
   "template.get",
   "template.list",
+  "template.prepare",
   "template.push",
   "template.tag",
   "template.untag",

@@ -10,6 +10,7 @@ import { Egress, EgressDenial } from "../vms/egress.ts";
 import { PulledImage } from "../templates/pulled-image.ts";
 import { buildStatuses } from "./build-status.ts";
 import { BuildStep } from "./build-step.ts";
+import { WaitsFor } from "../waits-for.ts";
 import { TemplatePush } from "./template-push.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -43,6 +44,7 @@ export const Build = named(
     tag: Type.String(),
     status: OneOf(buildStatuses),
     waits_for_context: Type.Boolean(),
+    waits_for: Nullable(WaitsFor, { description: "What keeps it from its next step; null: nothing does." }),
     steps: Type.Array(BuildStep, { description: "Empty until they are known." }),
     commit: Nullable(Type.String({ description: "Id of the commit that was cloned." })),
     error: BuildError,
@@ -58,7 +60,10 @@ export const Build = named(
     created_at: Timestamp,
     started_at: Nullable(Timestamp),
     finished_at: Nullable(Timestamp),
-    ends_by: Timestamp,
+    ends_by: Nullable({
+      ...Timestamp,
+      description: "When its `timeout` is over, which begins with its first step; null before that.",
+    }),
   },
   {
     id: exampleIds.build,
@@ -66,6 +71,7 @@ export const Build = named(
     tag: "42",
     status: "building",
     waits_for_context: false,
+    waits_for: null,
     steps: [
       {
         kind: "run",

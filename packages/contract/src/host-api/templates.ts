@@ -8,6 +8,7 @@
 //                                                   it is put here, also one that begins at a snapshot or boots from its disk: it has its environment from it
 //   POST   /templates/{id}/freeze  FreezeTemplate   204 once VMs of this size can be cloned from it; the same call twice waits for one freeze
 //   DELETE /templates/{id}                          204, also where it is not there. VMs that were made of it go on
+//   POST   /built-in/{name}/prepare                 204; the image of a built-in template is there, or is being made: the heartbeat tells how that goes
 //   POST   /layers/send         SendLayers          204; this host has sent them to another one, which lacked them. It ends with the call
 //
 // From that host, with the ticket in `x-skerry-ticket`:
@@ -170,5 +171,6 @@ export const SendLayers = Type.Object(
 );
 export type SendLayers = Static<typeof SendLayers>;
 
+export const BuiltInParams = Type.Object({ name: Type.String({ maxLength: 100 }) });
 export const TemplateParams = Type.Object({ id: Type.String({ pattern: idPattern("template") }) });
 export const TemplateLayerParams = Type.Object({ ...TemplateParams.properties, digest: Digest });

@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { countedPageOf, PageQuery } from "../page.ts";
+import { WaitsFor } from "../waits-for.ts";
 import { exampleIds } from "../example-ids.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
@@ -157,6 +158,9 @@ export const Machine = named(
     started_at: Nullable(Timestamp),
     stopped_at: Nullable({ ...Timestamp, description: "When it last ended; null while it runs." }),
     destroyed_at: Nullable(Timestamp),
+    waits_for: Nullable(WaitsFor, {
+      description: "What keeps it from what was asked for last; null: nothing does.",
+    }),
     reason: Nullable(
       Type.String({
         description:
@@ -187,6 +191,7 @@ export const Machine = named(
     stopped_at: null,
     destroyed_at: null,
     reason: null,
+    waits_for: null,
     restart_at: null,
   },
 );

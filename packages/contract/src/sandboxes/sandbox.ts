@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { countedPageOf, PageQuery } from "../page.ts";
+import { WaitsFor } from "../waits-for.ts";
 import { exampleIds } from "../example-ids.ts";
 import { SANDBOX_TIMEOUT_DEFAULT_MS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
@@ -118,6 +119,9 @@ export const Sandbox = named(
       Type.String({ ...Timestamp, description: "Since when it is paused; null where it is not." }),
     ),
     destroyed_at: Nullable(Timestamp),
+    waits_for: Nullable(WaitsFor, {
+      description: "What keeps it from what was asked for last; null: nothing does.",
+    }),
     reason: Nullable(
       Type.String({
         description:
@@ -146,6 +150,7 @@ export const Sandbox = named(
     paused_at: null,
     destroyed_at: null,
     reason: null,
+    waits_for: null,
   },
 );
 export type Sandbox = Static<typeof Sandbox>;

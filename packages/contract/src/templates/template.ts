@@ -1,8 +1,44 @@
 import { Type, type Static } from "typebox";
-import { Nullable, OneOf } from "../fields.ts";
-import { TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { WaitsFor } from "../waits-for.ts";
+import {
+  TEMPLATE_FAILURE_MAX_CHARS,
+  TEMPLATE_FAILURE_MAX_LINES,
+  TEMPLATE_REFERENCE_MAX_CHARS,
+} from "../bounds.ts";
 import { PulledImage } from "./pulled-image.ts";
 import { exampleOf, named } from "../named.ts";
+
+/** An attempt of a host to make the image of a built-in template, which came to nothing. */
+export const TemplateFailure = Type.Object(
+  {
+    reason: Type.String({ maxLength: TEMPLATE_FAILURE_MAX_CHARS }),
+    last_lines: Type.Array(Type.String({ maxLength: TEMPLATE_FAILURE_MAX_CHARS }), {
+      maxItems: TEMPLATE_FAILURE_MAX_LINES,
+      description: "The last lines that its making printed.",
+    }),
+    failed_at: Timestamp,
+    next_attempt: Nullable({
+      ...Timestamp,
+      description: "When its host tries again by itself; null: it is trying.",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type TemplateFailure = Static<typeof TemplateFailure>;
+
+const making = {
+  failure: Nullable(TemplateFailure, {
+    description: "The last attempt at its image, where that failed and none has succeeded since.",
+  }),
+  building_since: Nullable({
+    ...Timestamp,
+    description: "When the making of its image began; null: it is not being made, or waits for its turn.",
+  }),
+  progress: Nullable(
+    Type.String({ maxLength: 200, description: "How far the making of its image is, in words." }),
+  ),
+};
 
 /** As a host has it: only what is built in. */
 export const BuiltInTemplate = named(
@@ -16,6 +52,10 @@ export const BuiltInTemplate = named(
     status: OneOf(["ready", "on_demand", "building", "failed"], {
       description: "`on_demand`: it is built when a VM of it is first asked for.",
     }),
+    // Absent from hosts of versions before them.
+    failure: Type.Optional(making.failure),
+    building_since: Type.Optional(making.building_since),
+    progress: Type.Optional(making.progress),
   },
   {
     id: "tpl_01kb3wz0a1b2c3d4e5f6g7h8jk",
@@ -33,6 +73,10 @@ export const Template = named(
   "Template",
   {
     ...BuiltInTemplate.properties,
+    ...making,
+    waits_for: Nullable(WaitsFor, {
+      description: "What holds up the making of its image; null: nothing does, or it is not asked for.",
+    }),
     tags: Type.Array(Type.String(), {
       description: "What finds this version after its name and a colon; a name alone means `latest`.",
     }),
@@ -57,6 +101,10 @@ export const Template = named(
   },
   {
     ...exampleOf(BuiltInTemplate),
+    failure: null,
+    building_since: null,
+    progress: null,
+    waits_for: null,
     tags: [],
     digest: null,
     bytes: null,

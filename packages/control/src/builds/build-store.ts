@@ -17,6 +17,7 @@ import { isAhead } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { forgetBeyond, type Kept } from "../db/keep-newest.ts";
 import { ago, steadyNow } from "../db/steady-time.ts";
+import { isSameWait, keptWait, type NewWait } from "../waits/stored-wait.ts";
 import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
@@ -33,6 +34,8 @@ export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "byte
 
 /** A build whose context does not come is not worth the room that it holds. */
 const CONTEXT_WITHIN_MS = 10 * 60_000;
+/** A build that does not come to its first step holds its room for no longer. */
+export const BUILD_WAIT_MAX_MS = 24 * 60 * 60_000;
 /** Longest pause between two attempts at a step of a build, in seconds. */
 const RETRY_MAX_S = 15;
 
@@ -44,7 +47,7 @@ const stepColumns = sql`*, position::float8 as position, bytes::float8 as bytes`
 
 export async function insertBuild(
   transaction: Queries,
-  build: Omit<Insertable<Tables["builds"]>, "status" | "ends_by">,
+  build: Omit<Insertable<Tables["builds"]>, "status" | "ends_by" | "pending_timeout_ms">,
   timeoutMs: number,
 ): Promise<BuildRow> {
   await transaction
@@ -52,7 +55,8 @@ export async function insertBuild(
     .values({
       ...build,
       status: "queued",
-      ends_by: sql<Date>`now() + ${timeoutMs} * interval '1 millisecond'`,
+      ends_by: sql<Date>`now() + ${BUILD_WAIT_MAX_MS} * interval '1 millisecond'`,
+      pending_timeout_ms: timeoutMs,
     })
     .execute();
   const row = await buildById(transaction, build.id);
@@ -162,6 +166,18 @@ export async function nextBuildDueMs(db: Queries): Promise<number | undefined> {
   return rows[0]?.ms ?? undefined;
 }
 
+/** The timeout begins once. */
+const endsByBegun = sql`
+  case when pending_timeout_ms is null then ends_by else now() + pending_timeout_ms * interval '1 millisecond' end`;
+
+/** The build's first step is about to begin while it is queued. Returns the row as it is then. */
+export async function beginTimeout(db: Queries, id: string): Promise<BuildRow | undefined> {
+  await sql`
+    update builds set ends_by = ${endsByBegun}, pending_timeout_ms = null, waits_for = null, version = version + 1
+    where id = ${id} and pending_timeout_ms is not null`.execute(db);
+  return buildById(db, id);
+}
+
 interface Facts {
   readonly image?: DiskImage;
   readonly error?: Build["error"];
@@ -184,7 +200,10 @@ export async function proceedBuild(
       error = coalesce(${error === undefined ? null : JSON.stringify(error)}::jsonb, error),
       template_id = coalesce(${templateId ?? null}, template_id),
       started_at = case when ${to} = 'building' then now() else started_at end,
-      finished_at = case when ${to} in ('ready', 'failed', 'canceled') then now() end
+      finished_at = case when ${to} in ('ready', 'failed', 'canceled') then now() end,
+      ends_by = ${to === "building" ? endsByBegun : sql`ends_by`},
+      pending_timeout_ms = ${to === "building" ? sql`null` : sql`pending_timeout_ms`},
+      waits_for = null
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
     returning ${columns}`.execute(db);
   return rows[0];
@@ -209,14 +228,21 @@ export async function noteContext(db: Queries, id: string): Promise<boolean> {
   return numAffectedRows === 1n;
 }
 
-/** It cannot go on now. The next attempt comes after 1, 2, 4 … 15 s. */
+/** It cannot go on now, because of `wait`. The next attempt comes after 1, 2, 4 … 15 s. Returns the row where it waits for something else than before. */
 export async function postponeBuild(
   db: Queries,
   { id, status }: Pick<BuildRow, "id" | "status">,
-): Promise<void> {
-  await sql`
-    update builds set attempts = attempts + 1, retry_at = now() + ${backoff(sql`attempts`, RETRY_MAX_S)}
-    where id = ${id} and status = ${status}`.execute(db);
+  wait: NewWait,
+): Promise<Pick<BuildRow, "id" | "waits_for"> | undefined> {
+  const { rows } = await sql<Pick<BuildRow, "id" | "waits_for"> & { same: boolean }>`
+    update builds set
+      attempts = builds.attempts + 1, retry_at = now() + ${backoff(sql`builds.attempts`, RETRY_MAX_S)},
+      waits_for = ${keptWait("before.waits_for", wait)},
+      version = builds.version + case when ${isSameWait("before.waits_for", wait)} then 0 else 1 end
+    from builds before
+    where builds.id = ${id} and builds.status = ${status} and before.id = builds.id
+    returning builds.id, builds.waits_for, ${isSameWait("before.waits_for", wait)} as same`.execute(db);
+  return rows[0]?.same === false ? rows[0] : undefined;
 }
 
 /** Something is worth a look after so long, or as soon as it is woken. */

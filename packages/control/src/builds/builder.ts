@@ -3,10 +3,13 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
+import { SkerryError } from "@skerry/contract/errors";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import { hasRoomFor } from "../background/fair-places.ts";
 import type { Context } from "../context.ts";
 import { removeDeletedTemplates } from "../templates/delete-template.ts";
+import { waitOf, waitsForOf } from "../waits/stored-wait.ts";
+import { appendLines } from "./build-log-store.ts";
 import { buildById, dueBuilds, nextBuildDueMs, postponeBuild, type BuildRow } from "./build-store.ts";
 import { runBuild } from "./run-build.ts";
 
@@ -156,16 +159,30 @@ class BuildHand {
     } catch (error) {
       // The builder ends, or `stopEnded` has stopped this build, which it does once: the next round takes it at once.
       if (stop.aborted) return;
-      const { db, log } = this.#context;
-      // Once: a host that fails at it for good is asked again and again, as long as it has something of the
-      // build.
-      if (build.attempts === 0)
-        log.warn({ err: error, build_id: build.id }, "a build waits for its next attempt");
-      const now = await buildById(db, build.id);
-      if (now !== undefined) await postponeBuild(db, now);
-      throw error;
+      await postpone(this.#context, build, error);
+      // What waits has not failed: the row and the log say for what.
+      if (!isWaiting(error)) throw error;
     }
   }
+}
+
+async function postpone({ db, log }: Context, build: BuildRow, error: unknown): Promise<void> {
+  // Once: a host that fails at it for good is asked again and again, as long as it has something of the build.
+  if (build.attempts === 0)
+    log.warn({ err: error, build_id: build.id }, "a build waits for its next attempt");
+  const now = await buildById(db, build.id);
+  if (now === undefined) return;
+  const waits = await postponeBuild(db, now, waitOf(error, now.host_id));
+  if (waits?.waits_for == null || isBuildOver(now.status)) return;
+  const { reason } = waitsForOf(waits.waits_for);
+  await appendLines(db, { buildId: build.id, step: null, texts: [`--- ${reason}`] });
+}
+
+/** A host that is away or lacks an image: no attempt of ours has failed. */
+function isWaiting(error: unknown): boolean {
+  return (
+    error instanceof SkerryError && (error.code === "host_unavailable" || error.code === "template_not_ready")
+  );
 }
 
 function isEnded({ status, left_ms }: BuildRow): boolean {

@@ -1,9 +1,12 @@
 import type { Build, BuildList, BuildListQuery } from "@skerry/contract/builds/build";
+import { isBuildOver } from "@skerry/contract/builds/build-status";
+import type { WaitsFor } from "@skerry/contract/waits-for";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { waitsForOf } from "../waits/stored-wait.ts";
 import { readPage } from "../values/page.ts";
 import { buildsOfIds, findBuild, listBuilds, stepsOf, type BuildRow, type StepRow } from "./build-store.ts";
 
@@ -56,6 +59,7 @@ export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
     tag: row.tag,
     status: row.status,
     waits_for_context: row.context === "awaited" && row.status === "queued",
+    waits_for: waitsForOfBuild(row),
     steps: steps
       .filter(({ build_id }) => build_id === row.id)
       .map(({ kind, name, status, started_at, finished_at, exit_code, cache_hit, bytes }) => ({
@@ -70,9 +74,26 @@ export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
     template_id: row.status === "ready" && push === undefined ? row.template_id : null,
     size: row.size,
     host_id: row.host_id,
+    ...timesOf(row),
+  };
+}
+
+function timesOf(row: BuildRow): Pick<Build, "created_at" | "started_at" | "finished_at" | "ends_by"> {
+  return {
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
     finished_at: row.finished_at?.toISOString() ?? null,
-    ends_by: row.ends_by.toISOString(),
+    ends_by: row.pending_timeout_ms === null ? row.ends_by.toISOString() : null,
   };
+}
+
+function waitsForOfBuild(row: BuildRow): WaitsFor | null {
+  if (isBuildOver(row.status)) return null;
+  if (row.waits_for !== null) return waitsForOf(row.waits_for);
+  if (row.status !== "queued") return null;
+  const since = (row.started_at ?? row.created_at).toISOString();
+  // Its microVM is there before its context is.
+  const kind = row.context === "awaited" ? "context" : "host";
+  const text = kind === "context" ? "which its client sends" : "which starts its microVM";
+  return waitsForOf({ kind, id: kind === "host" ? row.host_id : null, name: null, text, since });
 }

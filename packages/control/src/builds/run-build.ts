@@ -12,7 +12,9 @@ import { hostAddress } from "../hosts/host-rows.ts";
 import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
 import { appendLines } from "./build-log-store.ts";
+import { waitsForOf } from "../waits/stored-wait.ts";
 import {
+  beginTimeout,
   buildById,
   proceedBuild,
   releaseBuildVm,
@@ -85,8 +87,7 @@ async function advance(
   stop: AbortSignal,
 ): Promise<BuildRow | "waits" | undefined> {
   try {
-    if (row.left_ms <= 0)
-      throw new SkerryError("build_timed_out", "The build took longer than its `timeout`.");
+    if (row.left_ms <= 0) throw timedOut(row);
     if (row.execution_id === null) throw new SkerryError("internal", "The build has lost its microVM.");
     const address = await hostAddress(context.db, row.host_id);
     if (address === undefined) throw new SkerryError("host_not_found", "The host of the build was removed.");
@@ -100,6 +101,13 @@ async function advance(
     if (!isFinal(error) || stop.aborted) throw error;
     return failBuild(context, row, error);
   }
+}
+
+function timedOut({ pending_timeout_ms: pending, waits_for: wait }: BuildRow): SkerryError {
+  if (pending === null)
+    return new SkerryError("build_timed_out", "The build took longer than its `timeout`.");
+  const why = wait === null ? "" : `: it ${waitsForOf(wait).reason}`;
+  return new SkerryError("build_timed_out", `None of the build's steps began within a day${why}.`);
 }
 
 const stages = { queued: startVm, building: runSteps, sealing: seal, freezing: freeze } as const;
@@ -133,7 +141,11 @@ async function startVm(
     return beginWithoutCache(context.db, row);
   }
   const pull = await findPullApart(context, row);
-  if (pull !== undefined) return carryOutPull(context, { row, client, stop }, pull);
+  if (pull !== undefined) {
+    const begun = (await beginTimeout(context.db, row.id)) ?? row;
+    const { left_ms, version } = begun;
+    return carryOutPull(context, { row: { ...row, left_ms, version }, client, stop }, pull);
+  }
   if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
   if (row.context_left_ms <= 0) throw contextMissing();
   await waitWithBuild(context.db, row, CONTEXT_WAIT_S);

@@ -54,6 +54,7 @@ import { clockEras } from "./migrations/0054-clock-eras.ts";
 import { stopsThatFail } from "./migrations/0055-stops-that-fail.ts";
 import { pulledApart } from "./migrations/0056-pulled-apart.ts";
 import { endedRollbacks } from "./migrations/0057-ended-rollbacks.ts";
+import { waits } from "./migrations/0058-waits.ts";
 import { invitations } from "./migrations/0061-invitations.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
@@ -114,6 +115,7 @@ const migrations = [
   { number: 55, name: "stops-that-fail", text: stopsThatFail },
   { number: 56, name: "pulled-apart", text: pulledApart },
   { number: 57, name: "ended-rollbacks", text: endedRollbacks },
+  { number: 58, name: "waits", text: waits },
   { number: 61, name: "invitations", text: invitations },
 ] as const;
 

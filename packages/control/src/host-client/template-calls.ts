@@ -54,6 +54,12 @@ export class TemplateCalls {
     return this.#transport.json(call, shapes.put, new Deadline(CALL_DEADLINE_MS, stop));
   }
 
+  /** The image of a built-in template is made there, where it is not there yet. Resolves before it is. */
+  prepare(name: string): Promise<void> {
+    const call = { method: "POST", path: `/built-in/${encodeURIComponent(name)}/prepare` } as const;
+    return this.#transport.done(call, new Deadline(CALL_DEADLINE_MS));
+  }
+
   /** Resolves when VMs of this size can be cloned from it. The same call twice waits for one freeze. */
   freeze(id: string, size: string, stop: AbortSignal): Promise<void> {
     const call = { method: "POST", path: `${pathOf(id)}/freeze`, json: { size } } as const;

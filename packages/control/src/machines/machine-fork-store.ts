@@ -6,7 +6,7 @@ import type { Database, Queries } from "../db/database.ts";
 import { erasedEnv } from "../vms/env.ts";
 import type { MachineRow } from "./machine-store.ts";
 
-const noRestart = sql`null::timestamptz as restart_at`;
+const noRestart = sql`null::timestamptz as restart_at, null::jsonb as restart_waits`;
 
 /** All that were made of this internal snapshot. */
 export async function findMachineForks(

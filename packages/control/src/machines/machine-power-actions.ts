@@ -84,7 +84,7 @@ function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | und
           await changeMachine(transaction, row, { ...change, ...renewed });
     if (stopped === undefined) return undefined;
     await cancelRestart(transaction, row.id);
-    return { ...stopped, restart_at: null };
+    return { ...stopped, restart_at: null, restart_waits: null };
   });
 }
 

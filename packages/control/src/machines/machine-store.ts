@@ -12,6 +12,7 @@ import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { withoutFailure } from "../db/host-failure.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
+import type { StoredWait } from "../db/tables/stored-wait.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { erasedEnv } from "../vms/env.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
@@ -20,6 +21,8 @@ import { refuseTakenName } from "../vms/vm-names.ts";
 export interface MachineRow extends Selectable<Tables["machines"]> {
   /** When the queue has it start again. */
   readonly restart_at: Date | null;
+  /** Why that start was refused when it was tried last. */
+  readonly restart_waits: StoredWait | null;
 }
 
 export interface NewMachine extends NewVmRow {
@@ -34,6 +37,7 @@ export interface NewMachine extends NewVmRow {
 }
 
 const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
+const restartWaits = sql<StoredWait | null>`(select r.waits_for from restarts r where r.machine_id = machines.id)`;
 const now = sql<Date>`now()`;
 
 const machineTable = { noun: "machine", table: "machines" } as const;
@@ -52,6 +56,7 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
     })
     .returningAll()
     .returning(sql<Date | null>`null::timestamptz`.as("restart_at"))
+    .returning(sql<StoredWait | null>`null::jsonb`.as("restart_waits"))
     .executeTakeFirstOrThrow()
     .catch(refuseTakenName(machineTable, machine.name));
 }
@@ -76,7 +81,7 @@ export function findMachine(db: Database, orgId: string, id: string): Promise<Ma
 const batches = new BatchLoader<MachineRow>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<MachineRow>`
-    select machines.*, ${restartAt} as restart_at
+    select machines.*, ${restartAt} as restart_at, ${restartWaits} as restart_waits
     from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
     join machines on machines.id = wanted.id and machines.org_id = wanted.org_id`.execute(db);
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
@@ -88,6 +93,7 @@ export function machineById(db: Queries, id: string): Promise<MachineRow | undef
     .selectFrom("machines")
     .selectAll()
     .select(restartAt.as("restart_at"))
+    .select(restartWaits.as("restart_waits"))
     .where("id", "=", id)
     .executeTakeFirst();
 }
@@ -98,6 +104,7 @@ export function listMachines(db: Database, filter: VmFilter<MachineStatus>): Pro
     .selectFrom("machines")
     .selectAll()
     .select(restartAt.as("restart_at"))
+    .select(restartWaits.as("restart_waits"))
     .where(passes(filter))
     .orderBy("id", "desc")
     .limit(filter.limit)
@@ -178,6 +185,7 @@ function write(db: Queries, { id, version, status }: Seen, values: Values): Prom
     .where("status", "=", status)
     .returningAll()
     .returning(restartAt.as("restart_at"))
+    .returning(restartWaits.as("restart_waits"))
     .executeTakeFirst();
 }
 

@@ -7,6 +7,8 @@ import {
   type MachineStatus,
 } from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/contract/machines/machine";
+import type { WaitsFor } from "@skerry/contract/waits-for";
+import { waitsForOf } from "../waits/stored-wait.ts";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
@@ -127,9 +129,33 @@ export function machineOf(row: MachineRow): Machine {
     stopped_at: runs(row) ? null : (row.stopped_at?.toISOString() ?? null),
     destroyed_at: row.destroyed_at?.toISOString() ?? null,
     reason: row.reason,
+    waits_for: waitsForOfMachine(row),
     restart_at: row.restart_at?.toISOString() ?? null,
   };
 }
+
+/** Its next start by its policy, or what its host is at. */
+function waitsForOfMachine(row: MachineRow): WaitsFor | null {
+  const { status, restart_at: due, restart_waits: refused, host_id } = row;
+  const since = row.status_since.toISOString();
+  if (due !== null && (status === "failed" || status === "stopped")) {
+    if (refused !== null) return waitsForOf(refused);
+    const text = `at ${due.toISOString().slice(11, 19)} UTC, because it ended: ${row.reason ?? "by itself"}`;
+    return { kind: "attempt", id: null, name: null, reason: `waits for its next start ${text}`, since };
+  }
+  const text = hostWaits[status];
+  if (text !== undefined) return waitsForOf({ kind: "host", id: host_id, name: null, text, since });
+  const isAway = status === "failed" && (row.reason ?? "").startsWith("host_offline: ");
+  const away = "which has its disk and does not answer";
+  return isAway ? waitsForOf({ kind: "host", id: host_id, name: null, text: away, since }) : null;
+}
+
+const hostWaits: Readonly<Partial<Record<MachineStatus, string>>> = {
+  creating: "which makes its microVM",
+  starting: "which starts its microVM",
+  stopping: "which stops its microVM",
+  destroying: "which removes its microVM",
+};
 
 function runs({ status }: MachineRow): boolean {
   return status === "running" || status === "stopping";

@@ -4,6 +4,7 @@
 import { sql } from "kysely";
 import { BACKOFF_MAX_S } from "@skerry/contract/machines/machine-status";
 import type { Database, Queries } from "../db/database.ts";
+import { keptWait, type NewWait } from "../waits/stored-wait.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 
 /** An entry that was taken comes back after this if the replica that took it dies. */
@@ -17,7 +18,7 @@ const later = (ms: number) => sql`now() + ${ms} * interval '1 millisecond'`;
 export async function queueRestart(db: Queries, machineId: string, delayMs: number): Promise<void> {
   await sql`
     insert into restarts (machine_id, due_at) values (${machineId}, ${later(delayMs)})
-    on conflict (machine_id) do update set due_at = excluded.due_at`.execute(db);
+    on conflict (machine_id) do update set due_at = excluded.due_at, waits_for = null`.execute(db);
 }
 
 export async function cancelRestart(db: Queries, machineId: string): Promise<void> {
@@ -36,9 +37,15 @@ export async function takeDueRestarts(db: Queries, limit: number): Promise<strin
   return rows.map((row) => row.machine_id);
 }
 
-/** Where it still waits. */
-export async function postponeRestart(db: Queries, machineId: string, delayMs: number): Promise<void> {
-  await sql`update restarts set due_at = ${later(delayMs)} where machine_id = ${machineId}`.execute(db);
+/** Where it still waits, because of `wait`. */
+export async function postponeRestart(
+  db: Queries,
+  machineId: string,
+  { delayMs, wait }: { readonly delayMs: number; readonly wait: NewWait },
+): Promise<void> {
+  await sql`
+    update restarts set due_at = ${later(delayMs)}, waits_for = ${keptWait("waits_for", wait)}
+    where machine_id = ${machineId}`.execute(db);
 }
 
 /** How long until the first one is due, in milliseconds; undefined where none waits. */

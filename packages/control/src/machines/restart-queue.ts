@@ -4,6 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Context } from "../context.ts";
+import { waitOf } from "../waits/stored-wait.ts";
 import { startMachine } from "./start-machine.ts";
 import {
   changeMachine,
@@ -72,7 +73,8 @@ async function waitOn(context: Context, row: MachineRow, error: unknown): Promis
   if (!(error instanceof SkerryError) || (await machineById(context.db, row.id))?.version !== row.version)
     return;
   const [why = ""] = (row.reason ?? "").split(WAITS);
-  await postponeRestart(context.db, row.id, REFUSED_AGAIN_MS);
+  const wait = waitOf(error, row.host_id);
+  await postponeRestart(context.db, row.id, { delayMs: REFUSED_AGAIN_MS, wait });
   await changeMachine(context.db, row, { reason: `${why}${WAITS}${error.message}` });
 }
 

@@ -97,7 +97,12 @@ export const deadlines: readonly Deadline[] = [
     putAt: sql`expires_at - timeout_ms * interval '1 millisecond'`,
     where: sql`status <> 'destroyed'`,
   },
-  { table: "builds", column: "ends_by", putAt: sql`created_at`, where: sql`finished_at is null` },
+  {
+    table: "builds",
+    column: "ends_by",
+    putAt: sql`coalesce(started_at, created_at)`,
+    where: sql`finished_at is null`,
+  },
   claim("sandboxes", sql`status <> 'destroyed'`),
   claim("machines", sql`status <> 'destroyed'`),
   claim("snapshots", sql`status <> 'deleted'`),

@@ -58,6 +58,7 @@ const columns = [
   "started_at",
   "expires_at",
   "destroyed_at",
+  "status_since",
   "reason",
   "claimed_until",
   "attempts",

@@ -19,6 +19,8 @@ import {
   type SandboxRow,
 } from "./sandbox-store.ts";
 import { tellReaper } from "./tell-reaper.ts";
+import type { WaitsFor } from "@skerry/contract/waits-for";
+import { waitsForOf } from "../waits/stored-wait.ts";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -133,8 +135,24 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     paused_at: row.paused_at?.toISOString() ?? null,
     destroyed_at: row.destroyed_at?.toISOString() ?? null,
     reason: row.reason,
+    waits_for: waitsForOfSandbox(row),
   };
 }
+
+function waitsForOfSandbox({ status, status_since, host_id }: SandboxRow): WaitsFor | null {
+  const text = hostWaits[status];
+  if (text === undefined) return null;
+  const since = status_since.toISOString();
+  return waitsForOf({ kind: "host", id: host_id, name: null, text, since });
+}
+
+const hostWaits: Readonly<Partial<Record<SandboxStatus, string>>> = {
+  creating: "which makes its microVM",
+  pausing: "which writes its memory",
+  resuming: "which brings it back",
+  unreachable: "which does not answer, or cannot read its record",
+  destroying: "which removes its microVM",
+};
 
 export function ended(cause: SkerryError): SkerryError {
   return new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {

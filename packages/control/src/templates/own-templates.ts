@@ -162,6 +162,7 @@ export function ownTemplateOf(row: OwnTemplateRow): Template {
     description: "",
     disk_gib: row.disk_gib,
     status: "ready",
+    ...{ failure: null, building_since: null, progress: null, waits_for: null },
     tags: [...row.tags],
     digest: row.digest,
     bytes: Number(row.bytes),

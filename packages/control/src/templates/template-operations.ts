@@ -53,6 +53,20 @@ export const templateOperations = {
     audit: { action: "template.get", resource: "template" },
     errors: ["template_not_found"],
   },
+  prepareTemplate: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/templates/:template/prepare",
+    tag: "templates",
+    summary: "Prepare a template",
+    description:
+      "Has every host that is online make the image of a built-in template now, also where it is made on demand or its last attempt failed. `GET` of the template says how that goes.",
+    params: Type.Object({ template: Type.String({ maxLength: 100, description: "Its name." }) }),
+    answers: { 200: Template },
+    access: { scope: "hosts:write", role: "admin", rate: "write" },
+    audit: { action: "template.prepare", resource: "template" },
+    errors: ["template_not_found", "host_unavailable"],
+  },
   deleteTemplate: {
     surface: "v1",
     method: "DELETE",

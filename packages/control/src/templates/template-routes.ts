@@ -3,6 +3,7 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { deleteTemplate } from "./delete-template.ts";
 import { tagTemplate, untagTemplate } from "./own-templates.ts";
+import { prepareTemplate } from "./prepare-template.ts";
 import { templateOperations } from "./template-operations.ts";
 import { getTemplate, listTemplates } from "./templates.ts";
 
@@ -10,6 +11,7 @@ export const templateRoutes = routes(templateOperations, (context) => ({
   listSizes: () => ({ items: [...sizes] }),
   listTemplates: async (request) => ({ items: await listTemplates(context, callerOf(request)) }),
   getTemplate: (request) => getTemplate(context, callerOf(request), request.params.template),
+  prepareTemplate: (request) => prepareTemplate(context, callerOf(request), request.params.template),
   deleteTemplate: (request) => deleteTemplate(context, callerOf(request), request.params.template),
   tagTemplate: (request) => {
     const { template: name, tag } = request.params;

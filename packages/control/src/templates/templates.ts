@@ -3,6 +3,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { BuiltInTemplate, Template } from "@skerry/contract/templates/template";
+import { failedText } from "@skerry/contract/waits-for";
 import { listHostRows } from "../hosts/host-rows.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -32,8 +33,11 @@ export async function getTemplate(context: Context, { orgId }: Tenant, asked: st
 }
 
 function shownBuiltIn(template: BuiltInTemplate): Template {
+  const { failure = null, building_since = null, progress = null } = template;
   return {
     ...template,
+    ...{ failure, building_since, progress },
+    waits_for: waitsForOfTemplate(template),
     ...{
       tags: [],
       digest: null,
@@ -45,6 +49,21 @@ function shownBuiltIn(template: BuiltInTemplate): Template {
       build_id: null,
       created_at: null,
     },
+  };
+}
+
+/** What failed waits for its next attempt, and what was not begun for the image that is made before it. */
+function waitsForOfTemplate(template: BuiltInTemplate): Template["waits_for"] {
+  const { status, failure, building_since: since } = template;
+  const wait = { kind: "attempt", id: null, name: null } as const;
+  if (failure != null && status === "failed")
+    return { ...wait, reason: failedText(failure), since: failure.failed_at };
+  if (status !== "building" || since !== null || failure == null) return null;
+  return {
+    ...wait,
+    kind: "place",
+    reason: "waits until its host has made another image",
+    since: failure.failed_at,
   };
 }
 

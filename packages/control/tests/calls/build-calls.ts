@@ -3,6 +3,7 @@ import { call, type Prepare } from "./call.ts";
 
 export const buildCalls = {
   listTemplates: async () => call("GET", "/v1/templates"),
+  prepareTemplate: async () => call("POST", "/v1/templates/base/prepare"),
   getTemplate: async () => call("GET", "/v1/templates/base"),
   createTemplate: async () =>
     call("POST", "/v1/templates", { name: "web", size: "shared-cpu-1x", steps: [{ run: "make" }] }),

@@ -16,12 +16,18 @@ export const buildClientCalls = {
     python: "skerry.templates.get({template})",
     cli: "template show {template} --json",
   },
+  prepareTemplate: {
+    sdk: ({ templates }, { template }) => templates.prepare(template),
+    python: "skerry.templates.prepare({template})",
+    cli: "template prepare {template}",
+    gives: { cli: "base ready\n" },
+  },
   createTemplate: {
     sdk: ({ templates }) => templates.beginBuild(build),
     python: `skerry.templates.begin_build(${JSON.stringify(build)})`,
     cli: "template build --name web --size shared-cpu-1x --run make --json",
     // The command line follows it to its end.
-    meanwhile: activateBuilder,
+    meanwhile: async (world) => void (await activateBuilder(world)),
     gives: { cli: expect.objectContaining({ name: "web", status: "ready" }) },
   },
   pushTemplate: {

@@ -2,12 +2,13 @@
 
 import { sql } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
+import type { Report } from "../../src/background/background-service.ts";
 import { builder } from "../../src/builds/builder.ts";
 import { eventually, type World } from "./world.ts";
 
 /** One turn of the service. It lasts as long as there is something to do. */
-export async function activateBuilder(world: World, stop = new AbortController().signal): Promise<void> {
-  await builder(world.context, 1_000).activate(stop);
+export function activateBuilder(world: World, stop = new AbortController().signal): Promise<Report> {
+  return builder(world.context, 1_000).activate(stop);
 }
 
 export async function newBuild(world: World, request: Record<string, unknown> = {}): Promise<Build> {

@@ -27,6 +27,8 @@ export class FakeTemplates {
   readonly kept = new Map<string, TemplateImage>();
   /** Digests of those that are here. */
   readonly layers = new Set<string>();
+  /** Names of built-in templates whose image was asked for. */
+  readonly prepared: string[] = [];
   /** Template and size. */
   readonly frozen = new Set<string>();
   readonly #isLost = ({ digest }: DiskLayer): boolean => !this.layers.has(digest);
@@ -55,6 +57,11 @@ export class FakeTemplates {
   /** Undefined: the call is not of a template. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
     const [, room, id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
+    if (room === "built-in" && part === "prepare") {
+      this.prepared.push(id);
+      response.writeHead(204).end();
+      return Promise.resolve();
+    }
     if (room === "layers") return this.#serveLayers(id, request, response);
     if (room === "vms" && part === "seal") return this.#seal(id, request, response);
     return room === "templates" ? this.#serveTemplate(id, request, response) : undefined;

@@ -1,5 +1,5 @@
-// Which operations a usual run tries in the matrices over all of them: a third by its seed, and each one whose declaration differs from the commit that
-// was tested last. `npm run test:full` tries all.
+// Which operations a usual run tries in the matrices over all of them: a third by its seed, each one whose declaration differs from the commit that
+// was tested last, and those that the matrix cannot do without. `npm run test:full` tries all.
 
 import { execFileSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";
@@ -18,9 +18,14 @@ const root = join(import.meta.dirname, "../../../..");
 const LAST_TESTED = "HEAD~50";
 
 /** `title`: the matrix, whose draw is its own. */
-export function sampledOperations(title: string): ReadonlySet<OperationId> {
+export function sampledOperations(
+  title: string,
+  needed: readonly OperationId[] = [],
+): ReadonlySet<OperationId> {
   const all = Object.keys(operations) as OperationId[];
-  return new Set(isFullRun ? all : third(`operations of ${title}`, all, changes()));
+  const isChanged = changes();
+  const isNeeded = (id: OperationId) => needed.includes(id) || isChanged(id);
+  return new Set(isFullRun ? all : third(`operations of ${title}`, all, isNeeded));
 }
 
 /** What was declared otherwise then; everything where that commit is not in this clone. An operation that the document does not have is judged by its third alone. */

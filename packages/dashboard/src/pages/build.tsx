@@ -14,6 +14,7 @@ import { Copy } from "../ui/copy.tsx";
 import { DetailPage } from "../ui/detail-page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { printable, shortId } from "../ui/text.ts";
+import { Waits } from "../ui/waits.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 
@@ -32,6 +33,7 @@ export function View({ params: { id = "" } }: { readonly params: Params }) {
             <code>{build.id}</code> <Copy text={build.id} label="the id" /> {build.size} ·{" "}
             <When at={build.created_at} /> <Why kind="build" of={build} />
           </p>
+          <Waits what={build.waits_for} />
           <Failed build={build} />
           <BuildSteps build={build} />
           <BuildLog id={build.id} />

@@ -29,7 +29,11 @@ const columns = [
   { name: "Step", width: "5rem", cell: stepText },
   { name: "Begun", width: "7rem", cell: ({ created_at: at }: Build) => <When at={at} /> },
   { name: "Took", width: "7rem", cell: tookOf },
-  { name: "What failed", width: "minmax(8rem, 3fr)", cell: ({ error }: Build) => error?.message ?? "" },
+  {
+    name: "Why",
+    width: "minmax(8rem, 3fr)",
+    cell: ({ error, waits_for: waits }: Build) => error?.message ?? waits?.reason ?? "",
+  },
 ];
 
 const words = {

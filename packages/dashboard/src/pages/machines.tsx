@@ -26,7 +26,7 @@ const columns = [
     cell: (one: Machine) => (
       <>
         {(one.status !== "running" || one.restarts > 0) && <Why kind="machine" of={one} />}
-        {one.reason}
+        {one.waits_for?.reason ?? one.reason}
       </>
     ),
   },

@@ -27,7 +27,7 @@ const columns = [
     cell: (one: SandboxInfo) => (
       <>
         {one.status !== "running" && <Why kind="sandbox" of={one} />}
-        {one.reason ?? <Left sandbox={one} />}
+        {one.waits_for?.reason ?? one.reason ?? <Left sandbox={one} />}
       </>
     ),
   },

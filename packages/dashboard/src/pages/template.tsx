@@ -7,10 +7,12 @@ import { Dependents } from "../templates/dependents.tsx";
 import { DeleteTemplate } from "../templates/delete-template.tsx";
 import { Tags } from "../templates/tags.tsx";
 import { versionName } from "../templates/version-name.ts";
+import { Action } from "../ui/action.tsx";
 import { call, command, CopyAs } from "../ui/copy-as.tsx";
 import { DetailPage } from "../ui/detail-page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
-import { bytesText, shortId } from "../ui/text.ts";
+import { bytesText, printable, shortId } from "../ui/text.ts";
+import { Waits } from "../ui/waits.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 
@@ -28,6 +30,8 @@ export function View({ params: { id = "" } }: { readonly params: Params }) {
           <p>
             {template.description} <Why kind="template" of={template} />
           </p>
+          <Waits what={template.waits_for} />
+          <Making template={template} />
           <Details template={template} />
           {template.build_id !== null && <Tags template={template} />}
           <Dependents template={template} />
@@ -55,7 +59,38 @@ function Actions({ template }: { readonly template: Template }) {
       <a class="button" href={href(`/builds/new?from=${encodeURIComponent(asked(template))}`)}>
         Build on it
       </a>
+      {build === null && template.status !== "ready" && <Prepare name={template.name} />}
       {build !== null && <DeleteTemplate template={template} />}
+    </>
+  );
+}
+
+function Prepare({ name }: { readonly name: string }) {
+  return (
+    <Action
+      label="Make its image now"
+      needs="hosts:write"
+      request={{
+        method: "POST",
+        path: `/v1/templates/${encodeURIComponent(name)}/prepare`,
+        cli: command("skerry template prepare", name),
+        typescript: call("templates.prepare", name),
+      }}
+      run={async () => void resources.template.put(await skerry.templates.prepare(name))}
+    />
+  );
+}
+
+/** How far its image is, and the last lines of the attempt that failed. */
+function Making({ template: { progress, failure } }: { readonly template: Template }) {
+  return (
+    <>
+      {progress !== null && <p class="muted">Its image is being made: {progress}.</p>}
+      {failure !== null && failure.last_lines.length > 0 && (
+        <pre class="log" tabIndex={0} aria-label="The last lines of the attempt that failed">
+          {failure.last_lines.map(printable).join("\n")}
+        </pre>
+      )}
     </>
   );
 }

@@ -20,8 +20,13 @@ const columns = [
     cell: ({ bytes }: Template) => (bytes === null ? "built in" : bytesText(bytes)),
   },
   { name: "Made", width: "7rem", cell: ({ created_at: at }: Template) => <When at={at} /> },
-  { name: "Description", width: "minmax(8rem, 3fr)", cell: ({ description }: Template) => description },
+  { name: "Description", width: "minmax(8rem, 3fr)", cell: descriptionOf },
 ];
+
+/** While its image is not there, the reason in its place. */
+function descriptionOf({ waits_for: waits, progress, description }: Template): string {
+  return waits?.reason ?? progress ?? description;
+}
 
 const request = {
   method: "GET",

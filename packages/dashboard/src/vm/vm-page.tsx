@@ -11,6 +11,7 @@ import { CopyAs } from "../ui/copy-as.tsx";
 import { DetailPage } from "../ui/detail-page.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { nameOf, shortId } from "../ui/text.ts";
+import { Waits } from "../ui/waits.tsx";
 import type { VmKind } from "./vm-kind.ts";
 import { deed, destroyRequest, tabRequest, takeSnapshot } from "./vm-requests.ts";
 import { vmTab, vmTabs, type AnyVm } from "./vm-tabs.tsx";
@@ -52,6 +53,7 @@ export function vmPage<Vm extends AnyVm>(page: VmPage<Vm>): ComponentType<{ read
               {vm.size} <Beside of={vm} />
             </p>
             {vm.reason !== null && <p class="reason">{vm.reason}</p>}
+            <Waits what={vm.waits_for} />
             <Tabs
               label={`Parts of the ${kind.noun}`}
               at={`${kind.path}/${vm.id}`}

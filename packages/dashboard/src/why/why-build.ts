@@ -21,7 +21,7 @@ const sentences: Readonly<Record<BuildStatus, (build: Build, facts: CommonFacts)
   queued: (build, facts) =>
     build.waits_for_context
       ? `It has waited for its context for ${since(build.created_at, facts)}, and fails after ten minutes.`
-      : `Its microVM starts, since ${since(build.created_at, facts)}.`,
+      : `It ${sentence(build.waits_for?.reason ?? `has waited for ${since(build.created_at, facts)}`)}`,
   building: ({ steps }) => {
     const at = steps.findIndex(({ status }) => status === "running");
     const step = steps[at];
@@ -57,14 +57,18 @@ const builtIn: Readonly<Record<Template["status"], string>> = {
   ready: "It is built in, and its image is there.",
   on_demand: "It is built in, and its image is built when a sandbox or a machine of it is first asked for.",
   building: "It is built in, and its image is being built on a host.",
-  failed: "It is built in, and its image could not be built: the log of the host says why.",
+  failed: "It is built in, and its image could not be built.",
 };
 
-export function whyTemplate(
-  { created_at: at, tags, status, build_id: build }: Template,
-  facts: CommonFacts,
-): Because {
-  const made = at === null ? builtIn[status] : `It was built ${ago(at, facts)}.`;
+function builtInText({ status, progress, waits_for: waits }: Template): string {
+  const far = progress === null ? "" : ` It is at: ${sentence(progress)}`;
+  const why = waits === null ? "" : ` It ${sentence(waits.reason)}`;
+  return builtIn[status] + far + why;
+}
+
+export function whyTemplate(template: Template, facts: CommonFacts): Because {
+  const { created_at: at, tags, build_id: build } = template;
+  const made = at === null ? builtInText(template) : `It was built ${ago(at, facts)}.`;
   const named = tags.length === 0 ? "" : ` Its tags are ${tags.join(", ")}.`;
   const leads = build === null ? [] : [{ label: "Its build", to: `/builds/${build}` }];
   return { text: made + named, leads };

@@ -1,4 +1,5 @@
 import {
+  BuiltInParams,
   FreezeTemplate,
   SealVm,
   SendLayers,
@@ -15,12 +16,20 @@ import { ticketOf } from "./moves.ts";
 /** As many URLs as a layer has pieces. */
 const FETCH_BODY_MAX_BYTES = 40 * 1024 ** 2;
 
-export function registerTemplates(server: HostServer, { seals, storedLayers, templates }: Host): void {
+export function registerTemplates(
+  server: HostServer,
+  { seals, storedLayers, templates, library }: Host,
+): void {
   server.post("/vms/:id/seal", { schema: { params: VmParams, body: SealVm } }, (request) =>
     seals.seal(request.params.id, request.body),
   );
 
   server.get("/templates", () => ({ items: templates.list() }));
+
+  server.post("/built-in/:name/prepare", { schema: { params: BuiltInParams } }, (request, reply) => {
+    library.prepare(request.params.name);
+    return reply.status(204).send();
+  });
 
   server.put("/templates/:id", { schema: { params: TemplateParams, body: TemplateImage } }, (request) =>
     templates.put(request.params.id, request.body),

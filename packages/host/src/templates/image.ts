@@ -35,13 +35,15 @@ export interface ImageSources {
   readonly certificates: ExtraCertificates | undefined;
   /** Path of native/contain.c, in which the programs run. */
   readonly contain: string;
+  /** Hears how far it is. */
+  readonly tell?: (progress: string) => void;
 }
 
 /** Builds the image unless it is there; it appears whole or not at all. Needs root and Debian's archive. */
 export async function ensureImage(
   folder: string,
   description: TemplateDescription,
-  { mirror, certificates, contain }: ImageSources,
+  { mirror, certificates, contain, tell = () => undefined }: ImageSources,
 ): Promise<string> {
   const target = imageFile(folder, description);
   if (
@@ -60,12 +62,13 @@ export async function ensureImage(
         ? description.packages
         : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
     await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages }, root, mirror), {
-      ...debootstrapDeadlines(work),
+      ...debootstrapDeadlines(work, tell),
       contain,
     });
     if (certificates !== undefined) await installCertificates(root, certificates, contain);
     await writeFile(join(root, "etc/fstab"), "");
     await rm(join(root, "etc/machine-id"), { force: true });
+    tell("writing its file system");
     const image = join(work, "image.ext4");
     await writeFile(image, "");
     await truncate(image, description.disk_gib * GIB);

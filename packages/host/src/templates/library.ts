@@ -1,6 +1,6 @@
 // The templates of this host, their status, and the frozen template for each size, made at first use.
 
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { TemplateImage } from "@skerry/contract/host-api/templates";
@@ -15,13 +15,14 @@ import type { HostResources } from "../vm/vm-resources.ts";
 import { vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import { compatibilityOf, type InstalledQemu, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
-import { readDescriptions, type TemplateDescription } from "./description.ts";
+import { readDescriptions } from "./description.ts";
 import { Freezes } from "./freezes.ts";
 import { distrust, frozenNames, isCutOffFreeze, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
 import { ensureImage, imageFile, isCutOffImage } from "./image.ts";
 import type { OwnTemplate, OwnTemplates } from "./own-templates.ts";
 import { prepareOwn, startIn } from "./start.ts";
+import { isOnDemand, makingOf, TemplateImages } from "./template-images.ts";
 import { unusedTemplates } from "./unused-templates.ts";
 
 /** How commands run in VMs of a template where a caller does not say otherwise; null for root, and for its home. */
@@ -59,72 +60,53 @@ export interface BootParts {
   readonly startedWith: HostCompatibility;
 }
 
-type ImageState =
-  /** Its image is built when it is first asked for. */
-  | { readonly status: "on_demand" }
-  | { readonly status: "building" }
-  | { readonly status: "ready"; readonly image: string }
-  | { readonly status: "failed"; readonly reason: string };
-
-interface Entry {
-  readonly description: TemplateDescription;
-  image: ImageState;
-}
-
 export class TemplateLibrary {
   readonly #options: LibraryOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #images: TemplateImages;
   readonly #freezes: Freezes;
 
-  private constructor(options: LibraryOptions, descriptions: readonly TemplateDescription[]) {
+  private constructor(options: LibraryOptions, images: TemplateImages) {
     this.#options = options;
+    this.#images = images;
     this.#freezes = new Freezes(options.log);
-    for (const description of descriptions) {
-      const status = isOnDemand(description) ? "on_demand" : "building";
-      this.#entries.set(description.name, { description, image: { status } });
-    }
   }
 
   /** Reads the descriptions. Templates whose image exists are ready; the others become so by
    *  `buildImages`. */
   static async open(options: LibraryOptions): Promise<TemplateLibrary> {
-    const library = new TemplateLibrary(
-      options,
-      await readDescriptions(options.templatesFolder, options.certificates),
-    );
-    for (const entry of library.#entries.values()) {
-      const image = imageFile(library.#imagesFolder, entry.description);
-      if (await stat(image).then(Boolean, () => false)) entry.image = { status: "ready", image };
-    }
-    return library;
+    const { assetsFolder, debianMirror: mirror, certificates, contain, log } = options;
+    const folder = imagesFolderOf(assetsFolder);
+    const images = await TemplateImages.open(await readDescriptions(options.templatesFolder, certificates), {
+      fileOf: (description) => imageFile(folder, description),
+      make: (description, tell) => ensureImage(folder, description, { mirror, certificates, contain, tell }),
+      log,
+    });
+    return new TemplateLibrary(options, images);
   }
 
   /** The built-in ones that sandboxes and machines are made of. */
   list(): BuiltInTemplate[] {
-    return [...this.#entries.values()].flatMap(({ description, image: { status } }) =>
-      description.builds === true
-        ? []
-        : {
-            id: description.id,
-            name: description.name,
-            description: description.description,
-            disk_gib: description.disk_gib,
-            status,
-          },
-    );
+    return this.#images.descriptions.flatMap((description) => {
+      const state = this.#images.stateOf(description.name);
+      if (description.builds === true || state === undefined) return [];
+      const { id, name, disk_gib } = description;
+      const told = { ...{ id, name, disk_gib }, description: description.description, status: state.status };
+      return { ...told, ...makingOf(state) };
+    });
   }
 
   /** Names of those whose image `buildImages` builds. */
   builtAhead(): string[] {
-    const all = [...this.#entries.values()].map(({ description }) => description);
-    return all.filter((description) => !isOnDemand(description)).map(({ name }) => name);
+    return this.#images.descriptions
+      .filter((description) => !isOnDemand(description))
+      .map(({ name }) => name);
   }
 
   /** Throws `unknown_template` where no VM can be made of it, or none of this kind. */
   require(name: string, { isBuild }: { readonly isBuild: boolean }): void {
-    const entry = this.#entries.get(name);
-    const isKnown = entry === undefined ? this.#options.own.find(name) !== undefined : true;
-    if (!isKnown || (entry?.description.builds === true) !== isBuild) throw unknown(name);
+    const description = this.#images.describe(name);
+    const isKnown = description === undefined ? this.#options.own.find(name) !== undefined : true;
+    if (!isKnown || (description?.builds === true) !== isBuild) throw unknown(name);
   }
 
   /** What the user's environment is laid over in VMs of this template, also of an earlier version of it. */
@@ -135,7 +117,7 @@ export class TemplateLibrary {
     const isOurs = template === undefined || dirname(template.rootImage) === this.#imagesFolder;
     return {
       ...(certificates === undefined || !isOurs ? {} : certificatesEnv),
-      ...(template?.env ?? this.#entries.get(name)?.description.env),
+      ...(template?.env ?? this.#images.describe(name)?.env),
     };
   }
 
@@ -147,19 +129,19 @@ export class TemplateLibrary {
 
   /** Whose login shell is part of a built-in template. */
   loginOf(name: string): string | undefined {
-    return this.#entries.get(name)?.description.user;
+    return this.#images.describe(name)?.user;
   }
 
   /** What its VMs run when they boot from their own disk; nothing where the template is not on this host. */
   startOf(name: string): TemplateImage["start"] {
-    return this.#options.own.find(name)?.start ?? this.#entries.get(name)?.description.start;
+    return this.#options.own.find(name)?.start ?? this.#images.describe(name)?.start;
   }
 
   /** The root file system of a built-in template. */
   imageOf(name: string): { readonly file: string; readonly disk_gib: number } {
-    const entry = this.#entries.get(name);
-    if (entry === undefined || entry.description.builds === true) throw unknown(name);
-    return { file: this.#readyImage(entry), disk_gib: entry.description.disk_gib };
+    const description = this.#images.describe(name);
+    if (description === undefined || description.builds === true) throw unknown(name);
+    return { file: this.#readyImage(name), disk_gib: description.disk_gib };
   }
 
   /** Every image of a built-in template, also of earlier versions. */
@@ -199,16 +181,20 @@ export class TemplateLibrary {
 
   /** Those whose image could not be built, and why. */
   imageFailures(): { readonly name: string; readonly reason: string }[] {
-    return [...this.#entries].flatMap(([name, { image }]) =>
-      image.status === "failed" ? { name, reason: image.reason } : [],
-    );
+    return this.#images.descriptions.flatMap(({ name }) => {
+      const state = this.#images.stateOf(name);
+      return state?.status === "failed" ? { name, reason: state.failure.reason } : [];
+    });
   }
 
-  /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
-   *  is in `imageFailures()`. */
-  async buildImages(): Promise<void> {
-    for (const entry of this.#entries.values())
-      if (entry.image.status === "building") await this.#buildImage(entry);
+  /** Builds the images that are missing. A failure is in `imageFailures()`, and is tried again later. */
+  buildImages(): Promise<void> {
+    return this.#images.makeAll();
+  }
+
+  /** Has the image of a built-in template made, before the first VM of it is asked for. Throws `unknown_template`. */
+  prepare(name: string): void {
+    if (this.#images.prepare(name) === undefined) throw unknown(name);
   }
 
   /** Like `buildImages`, but throws the reason of the first image that could not be built. */
@@ -218,37 +204,19 @@ export class TemplateLibrary {
     if (failure !== undefined) throw new Error(failure.reason);
   }
 
-  async #buildImage(entry: Entry): Promise<void> {
-    const { log, debianMirror: mirror, certificates, contain } = this.#options;
-    entry.image = { status: "building" };
-    try {
-      entry.image = {
-        status: "ready",
-        image: await ensureImage(this.#imagesFolder, entry.description, { mirror, certificates, contain }),
-      };
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      entry.image = { status: "failed", reason };
-      log.error({ err: error, template: entry.description.name }, "a template's image could not be built");
-    }
-  }
-
   /** One that is built on demand is built from now on; what is first made of it waits for it, and a start of the host does not. */
-  #readyImage(entry: Entry): string {
-    const { image, description } = entry;
-    if (image.status === "ready") return image.image;
-    const isWanted = image.status === "building" || !isOnDemand(description);
-    if (!isWanted) void this.#buildImage(entry);
-    throw notReady(description.name, isWanted ? image : { status: "building" });
+  #readyImage(name: string): string {
+    const image = this.#images.require(name);
+    if (image === undefined) throw unknown(name);
+    return image;
   }
 
   #builtIn(name: string, size: Size, qemu: QemuBuild): FreezeOptions {
-    const entry = this.#entries.get(name);
-    if (entry === undefined) throw unknown(name);
-    const { description } = entry;
+    const description = this.#images.describe(name);
+    if (description === undefined) throw unknown(name);
     const { start } = description;
     const source = {
-      ...{ description, rootImage: this.#readyImage(entry), layers: [] },
+      ...{ description, rootImage: this.#readyImage(name), layers: [] },
       ...(start !== undefined && { prepare: (channel: GuestChannel) => startIn(channel, start) }),
     };
     return this.#freezeOptions(source, size, qemu);
@@ -267,7 +235,7 @@ export class TemplateLibrary {
 
   /** Images and frozen templates that no description leads to and no disk stands on. Not for a folder that several hosts share. */
   async unused(below: ReadonlySet<string>): Promise<string[]> {
-    const descriptions = [...this.#entries.values()].map((entry) => entry.description);
+    const descriptions = this.#images.descriptions;
     const images = descriptions.map((description) => imageFile(this.#imagesFolder, description));
     const qemu = await this.#options.qemu.current();
     const frozen = descriptions.flatMap((description) =>
@@ -338,12 +306,16 @@ export class TemplateLibrary {
   }
 
   get #imagesFolder(): string {
-    return join(this.#options.assetsFolder, "images");
+    return imagesFolderOf(this.#options.assetsFolder);
   }
 
   get #frozenFolder(): string {
     return join(this.#options.assetsFolder, "frozen");
   }
+}
+
+function imagesFolderOf(assetsFolder: string): string {
+  return join(assetsFolder, "images");
 }
 
 interface FreezeSource extends Pick<FreezeOptions, "description" | "rootImage" | "layers" | "prepare"> {
@@ -367,20 +339,4 @@ async function filesIn(folder: string, isWanted: (name: string) => boolean): Pro
 
 function unknown(name: string): SkerryError {
   return new SkerryError("unknown_template", `This host has no template "${name}".`);
-}
-
-function notReady(name: string, image: Exclude<ImageState, { status: "ready" }>): SkerryError {
-  if (image.status === "building") {
-    return new SkerryError("template_not_ready", `The template "${name}" is being built on this host.`, {
-      retryAfterS: 15,
-    });
-  }
-  return new SkerryError("template_not_ready", `The template "${name}" could not be built on this host.`, {
-    remediation: "The host's log says why.",
-    retryAfterS: 300,
-  });
-}
-
-function isOnDemand({ builds, on_demand }: TemplateDescription): boolean {
-  return builds === true || on_demand === true;
 }

@@ -61,6 +61,14 @@ BuildStatus = Literal[
     "canceled",
 ]
 
+BuildWaitsForKind = Literal[
+    "template",
+    "host",
+    "place",
+    "context",
+    "attempt",
+]
+
 BuildStepsStatus = Literal[
     "waiting",
     "running",
@@ -483,6 +491,14 @@ MachineRestartDisk = Literal[
     "disposable",
 ]
 
+MachineWaitsForKind = Literal[
+    "template",
+    "host",
+    "place",
+    "context",
+    "attempt",
+]
+
 MachineCreateRequestRestartPolicy = Literal[
     "no",
     "on-failure",
@@ -583,6 +599,14 @@ SandboxInfoStatus = Literal[
     "destroyed",
 ]
 
+SandboxInfoWaitsForKind = Literal[
+    "template",
+    "host",
+    "place",
+    "context",
+    "attempt",
+]
+
 SandboxCreateRequestMode = Literal[
     "ephemeral",
     "persistent",
@@ -615,6 +639,14 @@ TemplateStatus = Literal[
     "on_demand",
     "building",
     "failed",
+]
+
+TemplateWaitsForKind = Literal[
+    "template",
+    "host",
+    "place",
+    "context",
+    "attempt",
 ]
 
 VmEventKind = Literal[
@@ -851,6 +883,19 @@ class BackgroundServiceList(TypedDict):
     items: List[BackgroundService]
 
 
+class BuildWaitsFor(TypedDict):
+    #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
+    #: `context`: the context of a build. `attempt`: the time of the next attempt.
+    kind: BuildWaitsForKind
+    #: Id of the template or the host.
+    id: Optional[str]
+    #: Name of the template.
+    name: Optional[str]
+    #: A sentence for people, with what happened to it.
+    reason: str
+    since: str
+
+
 class BuildSteps(TypedDict):
     kind: str
     #: What it does, to be shown.
@@ -896,6 +941,8 @@ class Build(TypedDict):
     tag: str
     status: BuildStatus
     waits_for_context: bool
+    #: What keeps it from its next step; null: nothing does.
+    waits_for: Optional[BuildWaitsFor]
     #: Empty until they are known.
     steps: List[BuildSteps]
     #: Id of the commit that was cloned.
@@ -913,7 +960,8 @@ class Build(TypedDict):
     created_at: str
     started_at: Optional[str]
     finished_at: Optional[str]
-    ends_by: str
+    #: When its `timeout` is over, which begins with its first step; null before that.
+    ends_by: Optional[str]
 
 
 class _BuildEgressRequired(TypedDict):
@@ -1064,7 +1112,16 @@ class BuildRequest(_BuildRequestNamed, _BuildRequestReserved):
     pass
 
 
-class BuiltInTemplate(TypedDict):
+class BuiltInTemplateFailure(TypedDict):
+    reason: str
+    #: The last lines that its making printed.
+    last_lines: List[str]
+    failed_at: str
+    #: When its host tries again by itself; null: it is trying.
+    next_attempt: Optional[str]
+
+
+class _BuiltInTemplateRequired(TypedDict):
     #: The same description always has the same id.
     id: str
     name: str
@@ -1072,6 +1129,15 @@ class BuiltInTemplate(TypedDict):
     disk_gib: int
     #: `on_demand`: it is built when a VM of it is first asked for.
     status: BuiltInTemplateStatus
+
+
+class BuiltInTemplate(_BuiltInTemplateRequired, total=False):
+    #: The last attempt at its image, where that failed and none has succeeded since.
+    failure: Optional[BuiltInTemplateFailure]
+    #: When the making of its image began; null: it is not being made, or waits for its turn.
+    building_since: Optional[str]
+    #: How far the making of its image is, in words.
+    progress: Optional[str]
 
 
 class CacheEntry(TypedDict):
@@ -1763,6 +1829,19 @@ class MachineRestart(TypedDict):
     disk: MachineRestartDisk
 
 
+class MachineWaitsFor(TypedDict):
+    #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
+    #: `context`: the context of a build. `attempt`: the time of the next attempt.
+    kind: MachineWaitsForKind
+    #: Id of the template or the host.
+    id: Optional[str]
+    #: Name of the template.
+    name: Optional[str]
+    #: A sentence for people, with what happened to it.
+    reason: str
+    since: str
+
+
 class Machine(TypedDict):
     id: str
     name: Optional[str]
@@ -1796,6 +1875,8 @@ class Machine(TypedDict):
     #: When it last ended; null while it runs.
     stopped_at: Optional[str]
     destroyed_at: Optional[str]
+    #: What keeps it from what was asked for last; null: nothing does.
+    waits_for: Optional[MachineWaitsFor]
     #: Why it is not running, or what happened to it when it last came to run. It begins with `host_offline: ` where
     #: its host does not answer, with `disk_unreadable: ` where the host cannot use its disk, and with `disk_gone: `
     #: where the host does not have it any more.
@@ -2245,6 +2326,19 @@ class RollbackRequest(TypedDict):
     snapshot: str
 
 
+class SandboxInfoWaitsFor(TypedDict):
+    #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
+    #: `context`: the context of a build. `attempt`: the time of the next attempt.
+    kind: SandboxInfoWaitsForKind
+    #: Id of the template or the host.
+    id: Optional[str]
+    #: Name of the template.
+    name: Optional[str]
+    #: A sentence for people, with what happened to it.
+    reason: str
+    since: str
+
+
 class SandboxInfo(TypedDict):
     id: str
     name: Optional[str]
@@ -2279,6 +2373,8 @@ class SandboxInfo(TypedDict):
     #: Since when it is paused; null where it is not.
     paused_at: Optional[str]
     destroyed_at: Optional[str]
+    #: What keeps it from what was asked for last; null: nothing does.
+    waits_for: Optional[SandboxInfoWaitsFor]
     #: Why it is unreachable, failed or destroyed, or why it could not be paused and runs on. An unreachable one may
     #: come back with its host.
     reason: Optional[str]
@@ -2452,6 +2548,28 @@ class Status(TypedDict):
     hosts: StatusHosts
 
 
+class TemplateFailure(TypedDict):
+    reason: str
+    #: The last lines that its making printed.
+    last_lines: List[str]
+    failed_at: str
+    #: When its host tries again by itself; null: it is trying.
+    next_attempt: Optional[str]
+
+
+class TemplateWaitsFor(TypedDict):
+    #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
+    #: `context`: the context of a build. `attempt`: the time of the next attempt.
+    kind: TemplateWaitsForKind
+    #: Id of the template or the host.
+    id: Optional[str]
+    #: Name of the template.
+    name: Optional[str]
+    #: A sentence for people, with what happened to it.
+    reason: str
+    since: str
+
+
 class TemplateSource(TypedDict):
     #: The reference that was asked for, or `archive` where one was uploaded.
     image: str
@@ -2467,6 +2585,14 @@ class Template(TypedDict):
     disk_gib: int
     #: `on_demand`: it is built when a VM of it is first asked for.
     status: TemplateStatus
+    #: The last attempt at its image, where that failed and none has succeeded since.
+    failure: Optional[TemplateFailure]
+    #: When the making of its image began; null: it is not being made, or waits for its turn.
+    building_since: Optional[str]
+    #: How far the making of its image is, in words.
+    progress: Optional[str]
+    #: What holds up the making of its image; null: nothing does, or it is not asked for.
+    waits_for: Optional[TemplateWaitsFor]
     #: What finds this version after its name and a colon; a name alone means `latest`.
     tags: List[str]
     #: Of its layers and what holds for it beside its files; `NAME@DIGEST` finds it, whatever its tags are. Null of

@@ -10,6 +10,7 @@ import { printBuildLog } from "./build-log.ts";
 import { addExamples, given, wholeNumber } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { addWatchFlag, listOrWatch } from "../../watched-list.ts";
+import { waitText } from "../../wait-text.ts";
 import { showDenials, showEgressRules } from "../vms/egress-tables.ts";
 import { forEach } from "../vms/vm-list.ts";
 
@@ -63,7 +64,7 @@ function showBuilds(cli: Cli, builds: readonly Build[]): Promise<void> {
     ["ID", "TEMPLATE", "STATUS", "STEP", "BEGUN", "WHY"],
     builds.map((build) => [
       ...[build.id, `${build.name}:${build.tag}`, build.status, stepOf(build)],
-      ...[relativeTime(build.created_at), build.error?.message ?? "-"],
+      ...[relativeTime(build.created_at), build.error?.message ?? build.waits_for?.reason ?? "-"],
     ]),
     { whole: [0], prose: [5] },
   );
@@ -96,6 +97,7 @@ function registerShow(builds: Command, cli: Cli): void {
         ...(build.pushed?.digest ? [["digest", build.pushed.digest] as const] : []),
         ...(build.template_id === null ? [] : [["version", build.template_id] as const]),
         ...(build.error === null ? [] : [["why", build.error.message] as const]),
+        ...(build.waits_for ? [["why", waitText(build.waits_for)] as const] : []),
       ]);
       await cli.output.line("");
       await cli.output.table(

@@ -47,7 +47,7 @@ function registerList(machine: Command, cli: Cli): void {
 
 async function showMachines(cli: Cli, page: Listed<Machine>): Promise<void> {
   await cli.output.table(
-    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "REASON"],
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "WHY"],
     page.items.map((item) => [
       item.id,
       item.name ?? "-",
@@ -56,7 +56,7 @@ async function showMachines(cli: Cli, page: Listed<Machine>): Promise<void> {
       item.status,
       relativeTime(item.created_at),
       String(item.restarts),
-      item.reason ?? "-",
+      item.waits_for?.reason ?? item.reason ?? "-",
     ]),
     { whole: [4, 5, 6], minor: [3, 2] },
   );

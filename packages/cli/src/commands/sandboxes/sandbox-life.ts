@@ -53,9 +53,11 @@ async function listSandboxes(cli: Cli, flags: ListFlags<SandboxStatus>, self: Co
 }
 
 async function showSandboxes(cli: Cli, page: Listed<Sandbox>): Promise<void> {
+  const whys = page.items.map(({ info }) => info.waits_for?.reason ?? info.reason);
+  const hasWhy = whys.some((why) => why != null);
   await cli.output.table(
-    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
-    page.items.map(({ info }) => [
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES", ...(hasWhy ? ["WHY"] : [])],
+    page.items.map(({ info }, index) => [
       info.id,
       info.name ?? "-",
       info.template,
@@ -63,6 +65,7 @@ async function showSandboxes(cli: Cli, page: Listed<Sandbox>): Promise<void> {
       info.status,
       relativeTime(info.created_at),
       expiryText(info),
+      ...(hasWhy ? [whys[index] ?? "-"] : []),
     ]),
     { whole: [4, 5, 6], minor: [3, 2] },
   );

@@ -7,7 +7,6 @@ import { CliError, InterruptedError } from "../../errors.ts";
 type Told = Required<Pick<PushOptions, "onBuild" | "onLine">>;
 
 const WAIT = "Waiting for the build's microVM";
-const WAIT_HINT = "the first build on a host makes its builder";
 
 /** `carryOut` resolves with the build when it has ended, and is given what it tells of it meanwhile; `deed` says what the build does. An interrupt cancels it.
  *  Throws its error where it is not ready. */
@@ -28,7 +27,7 @@ export async function followToEnd(
         begun = one;
         void print(`${one.id} ${deed(one)}.`);
         // Until there is one, the context is not taken and nothing is logged.
-        printed = printed.then(() => cli.waits.during(WAIT, () => firstLine, { hint: WAIT_HINT }));
+        printed = printed.then(() => cli.waits.during(WAIT, () => firstLine));
       },
       onLine: ({ step, text }) => {
         hasBegun();

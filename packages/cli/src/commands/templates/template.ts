@@ -1,10 +1,12 @@
 // `skerry template`: what sandboxes and machines start from.
 
 import { parseTemplateName } from "@skerry/contract/templates/template-name";
+import type { Template } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError } from "../../errors.ts";
 import { addExamples } from "../../options.ts";
+import { relativeTime } from "../../relative-times.ts";
 import { printBuildLog } from "../builds/build-log.ts";
 import { forEach } from "../vms/vm-list.ts";
 import { registerTemplateBuild } from "./template-build.ts";
@@ -32,7 +34,7 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
       const client = await cli.client(self);
       const template = await client.templates.get(name, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(template);
-      const { disk_gib, source, ...others } = template;
+      const { disk_gib, source, failure, waits_for: waits, ...others } = template;
       const fields = Object.entries(others).filter(([, value]) => value !== null && value !== "");
       await cli.output.fields([
         ...fields.map(
@@ -40,6 +42,8 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
         ),
         ...(source ? [["source", `${source.image} (${source.digest})`] as const] : []),
         ["disk", `${disk_gib} GiB`],
+        ...(waits ? [["why", waits.reason] as const] : whyOf(template)),
+        ...(failure?.last_lines ?? []).map((line) => ["last lines", line] as const),
       ]);
     });
   addExamples(templateShow, "skerry template show base");
@@ -50,11 +54,24 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
     .argument("<name>", "name or id of the template")
     .action(async (name: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
-      const { build_id } = await client.templates.get(name, { signal: cli.signal });
-      if (build_id === null) throw builtIn(name);
-      await printBuildLog(cli, client, build_id, {});
+      const template = await client.templates.get(name, { signal: cli.signal });
+      if (template.build_id === null) return printMaking(cli, template);
+      await printBuildLog(cli, client, template.build_id, {});
     });
   addExamples(logs, "skerry template logs web:42");
+
+  const prepare = templates
+    .command("prepare")
+    .description("Have hosts make the images of built-in templates now, before anything is made of them.")
+    .argument("<name...>", "names of built-in templates")
+    .action(async (names: readonly string[], _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      await forEach(cli, names, async (name) => {
+        const template = await client.templates.prepare(name, { signal: cli.signal });
+        await cli.output.line(`${name} ${template.status}`);
+      });
+    });
+  addExamples(prepare, "skerry template prepare code-interpreter node");
 
   registerTemplateBuild(templates, cli);
   registerTemplatePush(templates, cli);
@@ -103,29 +120,45 @@ function registerVersions(templates: Command, cli: Cli): void {
   addExamples(remove, "skerry template delete web:42");
 }
 
-function builtIn(name: string): CliError {
-  return new CliError(
-    "template_without_build",
-    `The template "${name}" is built in, so no build has made it.`,
-    {
-      remediation: "`skerry template list` shows its status.",
-    },
-  );
+/** Of a built-in template the last lines are known where its making has failed. */
+async function printMaking({ output }: Cli, template: Template): Promise<void> {
+  const { name, failure, waits_for: waits, progress } = template;
+  if (!failure && !progress) throw builtIn(template);
+  for (const line of failure?.last_lines ?? []) await output.line(line);
+  const [why] = waits ? [waits.reason] : whyOf(template).map(([, text]) => text);
+  if (why !== undefined) await output.note(`The template "${name}" ${why}.`);
+}
+
+/** What is told of an image that is being made. */
+function whyOf({ status, progress, failure, building_since: since }: Template): [string, string][] {
+  if (status !== "building") return [];
+  const before = failure ? `; the attempt before failed: ${failure.reason}` : "";
+  const how = [since ? `since ${relativeTime(since)}` : "", progress ?? ""].filter(Boolean).join(", ");
+  return [["why", `is being built${how === "" ? "" : ` (${how})`}${before}`]];
+}
+
+function builtIn({ name, status }: Template): CliError {
+  return new CliError("template_without_build", `The template "${name}" is built in, and ${status}.`, {
+    remediation: "No build has made it. Where a host fails to make its image, this prints why.",
+  });
 }
 
 async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise<void> {
   const client = await cli.client(self);
   const items = await client.templates.list({ signal: cli.signal });
   if (flags.json === true) return cli.output.json({ items });
+  const whys = items.map((item) => item.waits_for?.reason ?? whyOf(item)[0]?.[1] ?? "-");
+  const hasWhy = whys.some((why) => why !== "-");
   await cli.output.table(
-    ["NAME", "TAGS", "STATUS", "DISK", "DESCRIPTION", "ID"],
-    items.map(({ id, name, tags, status, disk_gib, description }) => [
+    ["NAME", "TAGS", "STATUS", "DISK", "DESCRIPTION", "ID", ...(hasWhy ? ["WHY"] : [])],
+    items.map(({ id, name, tags, status, disk_gib, description }, index) => [
       ...[name, tags.join(", ") || "-"],
       status,
       `${disk_gib} GiB`,
       description || "-",
       id,
+      ...(hasWhy ? [whys[index] ?? "-"] : []),
     ]),
-    { words: [1], prose: [4] },
+    { words: [1], prose: hasWhy ? [4, 6] : [4] },
   );
 }

@@ -1,5 +1,7 @@
 // A sandbox or a machine as `show` has it: every field that has something to say, in words.
 
+import type { WaitsFor } from "@skerry/contract/waits-for";
+import { waitText } from "../../wait-text.ts";
 import type { Egress, Machine, SandboxInfo } from "@skerry/sdk";
 import { relativeTime } from "../../relative-times.ts";
 
@@ -15,6 +17,7 @@ export function describedFields(info: SandboxInfo | Machine): Fields {
 
 function valueText(name: string, value: Value): string {
   if (value === null || value === undefined) return "";
+  if (name === "waits_for") return waitText(value as WaitsFor);
   if (name === "egress") return egressText(value as Egress);
   if (typeof value === "string") return name.endsWith("_at") ? `${value} (${relativeTime(value)})` : value;
   if (typeof value !== "object") return String(value);

@@ -8,6 +8,7 @@ import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
 import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
 import type { Egress, EgressDenial } from "@skerry/contract/vms/egress";
+import type { StoredWait } from "./stored-wait.ts";
 import type { TemplateConfig } from "./template-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
@@ -65,6 +66,9 @@ export interface BuildTables {
     started_at: MaybeTime;
     finished_at: MaybeTime;
     ends_by: ColumnType<Date, Date, never>;
+    /** Its timeout, until that begins with its first step; null once it has begun. */
+    pending_timeout_ms: ColumnType<string | null, number | undefined, never>;
+    waits_for: ColumnType<StoredWait | null, never, never>;
     attempts: Generated<number>;
     retry_at: Generated<Date>;
   };

@@ -1,5 +1,6 @@
 // Machines, and when they are started again.
 
+import type { StoredWait } from "./stored-wait.ts";
 import type { ColumnType, Generated } from "kysely";
 import type { MachineEndCause } from "@skerry/contract/machines/machine-end";
 import type { Egress } from "@skerry/contract/vms/egress";
@@ -25,6 +26,7 @@ export interface MachineTables {
     memory_mib: number;
     disk_gib: number;
     status: MachineStatus;
+    status_since: Generated<Date>;
     desired: Generated<MachineDesired>;
     restart_wished: Generated<boolean>;
     version: Generated<number>;
@@ -64,7 +66,13 @@ export interface MachineTables {
     /** What the end of the transition that is under way will be told as. */
     next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };
-  restarts: { machine_id: string; due_at: Time; queued_at: Time };
+  restarts: {
+    machine_id: string;
+    due_at: Time;
+    queued_at: Time;
+    /** Why its start was refused when it was tried last. */
+    waits_for: ColumnType<StoredWait | null, never, never>;
+  };
   machine_ends: {
     id: string;
     machine_id: string;

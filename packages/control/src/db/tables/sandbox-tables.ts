@@ -37,6 +37,7 @@ export interface SandboxTables {
     memory_mib: number;
     disk_gib: number;
     status: SandboxStatus;
+    status_since: Generated<Date>;
     version: Generated<number>;
     execution_id: string;
     host_id: string;

@@ -68,6 +68,10 @@ class AsyncTemplates:
                 pass
         return await self._builds.get(begun["id"])
 
+    async def prepare(self, name: str) -> Template:
+        """Has hosts make the image of a built-in template now, before anything is made of it. Returns before they have: ``get`` says how it goes."""
+        return await self._http.json(Request("POST", f"/v1/templates/{segment(name)}/prepare"), Template)
+
     async def tag(self, name: str, tag: str, template: str) -> Template:
         """Has a tag of a name mean another version: its id, or ``NAME:TAG``."""
         request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})

@@ -69,6 +69,10 @@ class Templates:
                 pass
         return self._builds.get(begun["id"])
 
+    def prepare(self, name: str) -> Template:
+        """Has hosts make the image of a built-in template now, before anything is made of it. Returns before they have: ``get`` says how it goes."""
+        return self._http.json(Request("POST", f"/v1/templates/{segment(name)}/prepare"), Template)
+
     def tag(self, name: str, tag: str, template: str) -> Template:
         """Has a tag of a name mean another version: its id, or ``NAME:TAG``."""
         request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})

@@ -1,0 +1,37 @@
+// Built-in templates whose image is wanted before the first VM of them is.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template } from "@skerry/contract/templates/template";
+import type { Tenant } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { listHostRows } from "../hosts/host-rows.ts";
+import { findTemplate, getTemplate } from "./templates.ts";
+import { templateNotFound } from "./own-templates.ts";
+
+/** Each host that is online and has it makes its image, where it has none. Throws `template_not_found`, and `host_unavailable` where no host took the order. */
+export async function prepareTemplate(context: Context, tenant: Tenant, name: string): Promise<Template> {
+  const hosts = await listHostRows(context.db);
+  if (hosts.every(({ templates }) => findTemplate(templates, name) === undefined))
+    throw templateNotFound(name);
+  const having = hosts.filter(
+    ({ status, templates }) => status === "online" && findTemplate(templates, name) !== undefined,
+  );
+  const orders = await Promise.allSettled(
+    having.map(({ address, templates }) =>
+      context.hosts.client(address).templates.prepare(findTemplate(templates, name)?.name ?? name),
+    ),
+  );
+  if (!orders.some(({ status }) => status === "fulfilled")) throw noneTookIt(orders);
+  // What hosts say of their templates comes with their heartbeats.
+  context.wake("host-heartbeat");
+  return getTemplate(context, tenant, name);
+}
+
+function noneTookIt(orders: readonly PromiseSettledResult<void>[]): SkerryError {
+  const refused = orders.find((order) => order.status === "rejected");
+  if (refused?.reason instanceof SkerryError) return refused.reason;
+  return new SkerryError("host_unavailable", "No host that has the template is online.", {
+    remediation: "Try again when a host is back.",
+    cause: refused?.reason,
+  });
+}

@@ -1,0 +1,76 @@
+// Builds that cannot go on for now, and what they say of it.
+
+import { sql } from "kysely";
+import { afterEach, expect, test } from "vitest";
+import type { Build } from "@skerry/contract/builds/build";
+import type { BuildLog } from "@skerry/contract/builds/build-log";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template } from "@skerry/contract/templates/template";
+import { activateBuilder, buildNow, forgetBuildsAndVms, newBuild } from "./support/builds.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+
+afterEach(() => forgetBuildsAndVms(world));
+
+test("a build that waits for an image says for which, since when and what happened to it, and its timeout begins with its first step", async () => {
+  const failedAt = new Date(Date.now() - 125_000).toISOString();
+  const refusal = new SkerryError("template_not_ready", "Not yet.", {
+    context: { template: "node", failure: "no mirror answers", failed_at: failedAt, next_attempt: failedAt },
+  });
+  world.host.failures.set("start", refusal);
+  const { id } = await newBuild(world, { steps: [{ run: "make" }], timeout: "5m" });
+  const report = await activateBuilder(world);
+  expect([report.examined, report.failed]).toEqual([1, 0]);
+  const waiting = (await world.call<Build>("GET", `/v1/builds/${id}`)).body;
+  const reason = `waits for template "node", which failed 2 min ago: no mirror answers; tried again at ${failedAt.slice(11, 19)} UTC`;
+  expect(waiting).toMatchObject({
+    status: "queued",
+    ends_by: null,
+    waits_for: { kind: "template", id: null, name: "node", reason },
+  });
+  // It waits for longer than its timeout.
+  await sql`update builds set created_at = now() - interval '1 hour', retry_at = now() where id = ${id}`.execute(
+    world.db,
+  );
+  expect((await activateBuilder(world)).failed).toBe(0);
+  const later = (await world.call<Build>("GET", `/v1/builds/${id}`)).body;
+  expect(later.waits_for?.since).toBe(waiting.waits_for?.since);
+  // The log says it once.
+  const told = async () =>
+    (await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`)).body.lines.filter(({ text }) =>
+      text.includes("waits for"),
+    );
+  expect(await told()).toMatchObject([{ step: null, text: `--- ${reason}` }]);
+  world.host.failures.delete("start");
+  await sql`update builds set retry_at = now() where id = ${id}`.execute(world.db);
+  await activateBuilder(world);
+  const built = await buildNow(world, id);
+  expect(built).toMatchObject({ status: "ready", waits_for: null });
+  expect(Date.parse(String(built.ends_by))).toBeGreaterThan(Date.now() + 200_000);
+});
+
+test("a built-in template whose image failed says why and when it is tried again, and hosts are asked to make it at once", async () => {
+  const failure = {
+    reason: "mmdebstrap ended with 25: E: no mirror answers",
+    last_lines: ["E: no mirror answers"],
+    failed_at: new Date(Date.now() - 125_000).toISOString(),
+    next_attempt: "2026-11-20T16:43:08.123Z",
+  };
+  const told = JSON.stringify([{ ...world.host.template, status: "failed", failure }]);
+  await sql`update hosts set templates = ${told}::jsonb`.execute(world.db);
+  const { body } = await world.call<Template>("GET", `/v1/templates/${world.host.template.name}`);
+  expect(body).toMatchObject({
+    status: "failed",
+    failure,
+    waits_for: {
+      kind: "attempt",
+      since: failure.failed_at,
+      reason: `failed 2 min ago: ${failure.reason}; tried again at 16:43:08 UTC`,
+    },
+  });
+  const path = `/v1/templates/${world.host.template.name}/prepare`;
+  expect((await world.call("POST", path)).status).toBe(200);
+  expect(world.host.templates.prepared).toEqual([world.host.template.name]);
+  expect((await world.call("POST", "/v1/templates/none/prepare")).status).toBe(404);
+});
