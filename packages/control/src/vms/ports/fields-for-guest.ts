@@ -4,6 +4,7 @@
 
 import { isId } from "@skerry/contract/ids";
 import { isSecretProtocol, ORGANIZATION_PROTOCOL } from "../../api/authenticate-hook.ts";
+import { SESSION_COOKIE } from "../../auth/session-cookie.ts";
 import { splitSignature } from "../signed-urls/signature.ts";
 import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";
 import { hopByHop, namedByConnection, type Field } from "./port-headers.ts";
@@ -13,6 +14,9 @@ import { splitPortUrl } from "./port-path.ts";
  *  too, such as those of a scheme. */
 const TOKEN =
   /(?<![\w-])(?:sk_[\w-]{43}|e2b_736b5f(?:[0-9a-f]{2}){43}|ea_[0-9a-f]{64}_org_[0-9a-z]{26}_[\w-]{43})(?![\w-])/;
+
+/** Cookies of ours. Browsers send that of a session to no port's name; other programs may. */
+const COOKIES: ReadonlySet<string> = new Set([SESSION_COOKIE, VISIT_COOKIE]);
 
 /** Fields in which a client shows us a token. */
 const tokenFields: ReadonlySet<string> = new Set(["authorization", "x-access-token", "x-api-key"]);
@@ -88,7 +92,7 @@ function isCredential(lower: string, value: string): boolean {
 /** At its own origin an app has cookies of its own. The one that lets a visitor in is none of them. */
 function ownCookies([name, value]: Field): Field[] {
   if (name.toLowerCase() !== "cookie") return [];
-  const others = value.split(";").filter((one) => one.split("=", 1)[0]?.trim() !== VISIT_COOKIE);
+  const others = value.split(";").filter((one) => !COOKIES.has(one.split("=", 1)[0]?.trim() ?? ""));
   return others.length === 0 ? [] : [["Cookie", others.join(";").trim()]];
 }
 
