@@ -38,6 +38,11 @@ export function environment(): Environment {
   return { ...serviceSettings, ...process.env };
 }
 
+/** For flags that take a variable of the caller along. */
+export function environmentHere(): Environment {
+  return process.env;
+}
+
 export function readSettings({ apiUrl, token, org }: Flags, env: Environment = process.env): Settings {
   const found = findSettings({ baseUrl: apiUrl, token, organization: org }, env);
   return {

@@ -6,7 +6,8 @@ import type { Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { addExamples, collectPair, collectText, durationOrNone, given } from "../options.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../env-flags.ts";
+import { addExamples, collectText, durationOrNone, given } from "../options.ts";
 import { readStandardInput } from "../standard-input.ts";
 import type { Guest } from "./copy/guest-copy.ts";
 import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";
@@ -15,12 +16,11 @@ import { createInterruptibly } from "./vms/interruptible-create.ts";
 import { EXIT_CODES, passOn, shellCommand } from "./vms/vm-exec.ts";
 import { sandboxNoun } from "./vms/vm-noun.ts";
 
-interface RunFlags extends EgressFlags {
+interface RunFlags extends EgressFlags, EnvFlags {
   readonly template?: string;
   readonly name?: string;
   readonly size?: string;
   readonly timeout?: string;
-  readonly env?: Record<string, string>;
   readonly workdir?: string;
   readonly copyIn?: readonly string[];
   readonly copyOut?: readonly string[];
@@ -48,7 +48,6 @@ export function registerRun(program: Command, cli: Cli): void {
       "after which the command is killed; 0 for none (default: 5m). The sandbox lives 24h at most",
       durationOrNone,
     )
-    .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .option("--workdir <path>", `directory to run it in (default: ${HOME})`)
     .option(
       "--copy-in <path[:target]>",
@@ -63,7 +62,7 @@ export function registerRun(program: Command, cli: Cli): void {
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.");
-  addEgressFlags(command).action((words: readonly string[], flags: RunFlags, self: Command) =>
+  addEgressFlags(addEnvFlags(command)).action((words: readonly string[], flags: RunFlags, self: Command) =>
     run(cli, { words, flags, self }),
   );
   command.addHelpText("after", EXIT_CODES);
@@ -71,6 +70,7 @@ export function registerRun(program: Command, cli: Cli): void {
     command,
     "skerry run -- uname -a",
     "skerry run --egress-mode deny_all -- python3 -c 'print(6 * 7)'",
+    "skerry run --env NPM_TOKEN --env-file ci.env -- ./deploy.sh",
     "skerry run --copy-in ./src --workdir /root/src --copy-out /root/src/report.xml -- make test",
     "skerry run 'wc -l' < words.txt",
   );
@@ -84,10 +84,11 @@ interface Call {
 
 async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   cli.failedExitCode = exitCodes.notRun;
-  const { name, size, env, timeout = TIMEOUT } = flags;
+  const { name, size, timeout = TIMEOUT } = flags;
   // Before anything is made: what is wrong here costs no sandbox. What the server refuses it says itself.
   const copies = { in: (flags.copyIn ?? []).map(inward), out: (flags.copyOut ?? []).map(outward) };
   const lifeMs = Math.min(commandMs(timeout) + COPY_MS, SANDBOX_TIMEOUT_MAX_MS);
+  const env = await envOf(flags);
   const client = await cli.client(self);
   // From here on Ctrl-C ends no process that has a sandbox to destroy.
   const { signal } = cli;

@@ -42,7 +42,7 @@ export class Shell implements AsyncDisposable {
   }
 
   start(...args: readonly string[]): Child {
-    const child = spawn(process.execPath, [inject("cliProgram"), ...args], {
+    const child = spawn(process.execPath, ["--", inject("cliProgram"), ...args], {
       cwd: this.folder,
       // What is said about waiting depends on how fast the machine is.
       env: { HOME: this.folder, XDG_CONFIG_HOME: this.configHome, SKERRY_QUIET: "1", ...this.#env },

@@ -10,17 +10,17 @@ import {
 import type { MachineCreateRequest } from "@skerry/sdk";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
-interface CreateFlags extends EgressFlags {
+interface CreateFlags extends EgressFlags, EnvFlags {
   readonly template?: string;
   readonly snapshot?: string;
   readonly name?: string;
   readonly size?: string;
-  readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
   readonly command?: string;
   readonly restart?: RestartPolicy;
@@ -44,7 +44,6 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     )
     .option("--name <name>", "a name that commands take in the place of the id")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
-    .option("--env <KEY=VALUE>", "environment variable of its processes; repeatable", collectPair)
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair)
     .option("--command <line>", "shell command line of its main process, whose end is the machine's")
     .addOption(
@@ -64,7 +63,7 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
       ).choices(restartDisks),
     )
     .option("--stop-timeout <duration>", "from SIGTERM to SIGKILL (default: 10s, at most 5m)");
-  addEgressFlags(command)
+  addEgressFlags(addEnvFlags(command, "environment variable of its processes"))
     .option("--json", "print the machine as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
       createMachine(cli, { template, flags, self }),
@@ -94,12 +93,13 @@ interface Creation {
 }
 
 async function createMachine(cli: Cli, { template: argument, flags, self }: Creation): Promise<void> {
+  const env = await envOf(flags);
   const client = await cli.client(self);
   const template =
     flags.snapshot === undefined || flags.template !== undefined || argument !== undefined
       ? await chosenTemplate(client, { flag: flags.template, argument }, cli.signal)
       : undefined;
-  const request = createRequest(template, flags);
+  const request = createRequest({ ...flags, env, template });
   await createInterruptibly(cli, {
     noun: "machine",
     hint: firstUseHint(flags.size),
@@ -113,8 +113,14 @@ async function createMachine(cli: Cli, { template: argument, flags, self }: Crea
   });
 }
 
-function createRequest(template: string | undefined, flags: CreateFlags): MachineCreateRequest {
-  const { snapshot, name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
+/** The flags with the template that they mean and the variables that they name. */
+interface Wish extends Omit<CreateFlags, "env" | "template"> {
+  readonly template: string | undefined;
+  readonly env: Readonly<Record<string, string>> | undefined;
+}
+
+function createRequest(flags: Wish): MachineCreateRequest {
+  const { template, snapshot, name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
   const restart = given({
     policy: flags.restart,
     max_retries: maxRetries === UNLIMITED ? null : maxRetries,

@@ -4,12 +4,13 @@ import type { SandboxCreateRequest } from "@skerry/sdk";
 import { sandboxModes, type SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
-interface CreateFlags extends EgressFlags {
+interface CreateFlags extends EgressFlags, EnvFlags {
   readonly template?: string;
   readonly snapshot?: string;
   readonly name?: string;
@@ -18,7 +19,6 @@ interface CreateFlags extends EgressFlags {
   readonly pauseAfterIdle?: string;
   readonly autoResume: boolean;
   readonly size?: string;
-  readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
   readonly json?: boolean;
 }
@@ -47,9 +47,8 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     )
     .option("--no-auto-resume", "calls into it do not resume it while it is paused")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
-    .option("--env <KEY=VALUE>", "environment variable of its commands; repeatable", collectPair)
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
-  addEgressFlags(command)
+  addEgressFlags(addEnvFlags(command, "environment variable of its commands"))
     .option("--json", "print the sandbox as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
       createSandbox(cli, { template, flags, self }),
@@ -71,12 +70,13 @@ interface Creation {
 }
 
 async function createSandbox(cli: Cli, { template: argument, flags, self }: Creation): Promise<void> {
+  const env = await envOf(flags);
   const client = await cli.client(self);
   const template =
     flags.snapshot === undefined || flags.template !== undefined || argument !== undefined
       ? await chosenTemplate(client, { flag: flags.template, argument }, cli.signal)
       : undefined;
-  const request = createRequest(template, flags);
+  const request = createRequest({ ...flags, env, template });
   await createInterruptibly(cli, {
     noun: "sandbox",
     hint: firstUseHint(flags.size),
@@ -94,8 +94,24 @@ async function createSandbox(cli: Cli, { template: argument, flags, self }: Crea
 
 const ends = { ephemeral: "expires", persistent: "is paused" } as const;
 
-function createRequest(template: string | undefined, flags: CreateFlags): SandboxCreateRequest {
-  const { snapshot, name, mode, timeout, pauseAfterIdle: pause_after_idle, size, env, metadata } = flags;
+/** The flags with the template that they mean and the variables that they name. */
+interface Wish extends Omit<CreateFlags, "env" | "template"> {
+  readonly template: string | undefined;
+  readonly env: Readonly<Record<string, string>> | undefined;
+}
+
+function createRequest(flags: Wish): SandboxCreateRequest {
+  const {
+    template,
+    snapshot,
+    name,
+    mode,
+    timeout,
+    pauseAfterIdle: pause_after_idle,
+    size,
+    env,
+    metadata,
+  } = flags;
   return {
     ...given({ template, snapshot, name, mode, timeout, pause_after_idle, size, env, metadata }),
     ...given({ egress: egressRequest(flags), auto_resume: flags.autoResume ? undefined : false }),

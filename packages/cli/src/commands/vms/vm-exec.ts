@@ -5,15 +5,15 @@ import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { readStandardInput } from "../../standard-input.ts";
-import { addExamples, collectPair, durationOrNone, given } from "../../options.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
+import { addExamples, durationOrNone, given } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 
-interface ExecFlags {
+interface ExecFlags extends EnvFlags {
   readonly tty?: boolean;
   readonly timeout?: string;
   readonly workdir?: string;
-  readonly env?: Record<string, string>;
   /** Undefined where neither flag says. */
   readonly stdin?: boolean;
   readonly json?: boolean;
@@ -32,7 +32,6 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .argument("<command...>", "a program and its arguments, or one string for the shell")
     .option("--timeout <duration>", "after which it is killed; 0 for none (default: 30s)", durationOrNone)
     .option("--workdir <path>", "directory to run it in (default: /root)")
-    .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .option("-d, --detach", "print the id of its execution and leave; it runs on by itself")
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("--json", "print errors of Skerry as JSON; needs `--` before the command")
@@ -43,8 +42,9 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
       if (flags.json === true && !cli.hasSeparator) throw whoseFlag();
       if (flags.tty === true) throw noTerminal(noun);
       cli.failedExitCode = exitCodes.notRun;
+      const env = await envOf(flags);
       const client = await cli.client(self);
-      const { timeout, workdir, env } = flags;
+      const { timeout, workdir } = flags;
       if (flags.detach === true) {
         const detached = given({ timeout, workdir, env });
         const started = await onTarget(vm.target(client, cli.signal), text, (target) =>
@@ -65,7 +65,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
         throw error;
       }
     });
-  command.addHelpText("after", EXIT_CODES);
+  addEnvFlags(command).addHelpText("after", EXIT_CODES);
   addExamples(
     command,
     `skerry ${noun} exec ${id} -- ls -la /root`,

@@ -5,16 +5,16 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { terminalType } from "../../config.ts";
 import { exitCodes } from "../../errors.ts";
-import { addExamples, collectPair, given } from "../../options.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
+import { addExamples, given } from "../../options.ts";
 import { onTarget, onTargetOnce } from "../../targets.ts";
 import { RawTerminal } from "../../raw-terminal.ts";
 import { executionTarget } from "./execution-target.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 import { shellCommand } from "./vm-exec.ts";
 
-interface ShellFlags {
+interface ShellFlags extends EnvFlags {
   readonly workdir?: string;
-  readonly env?: Record<string, string>;
 }
 
 export function registerVmShell(parent: Command, cli: Cli, vm: VmNoun): void {
@@ -26,16 +26,15 @@ export function registerVmShell(parent: Command, cli: Cli, vm: VmNoun): void {
     .argument("<id>", idArgument(vm))
     .argument("[command...]", "what to run in the place of the shell")
     .option("--workdir <path>", "directory to begin in (default: /root)")
-    .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .action(async (text: string, words: readonly string[], flags: ShellFlags, self: Command) => {
       const asked = given({
         workdir: flags.workdir,
-        env: flags.env,
+        env: await envOf(flags),
         command: words.length === 0 ? undefined : shellCommand(words),
       });
       await open(cli, vm, { text, asked, self });
     });
-  command.addHelpText("after", NOTES);
+  addEnvFlags(command).addHelpText("after", NOTES);
   addExamples(
     command,
     `skerry ${noun} shell ${id}`,
