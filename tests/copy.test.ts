@@ -54,7 +54,7 @@ async function skerry(...args: readonly string[]): Promise<Ended> {
 
 test("a directory goes in and comes back as it was, with links and permissions, and nothing is left of the way", async () => {
   const there = await skerry("cp", "src", "copies:/root");
-  expect(there).toMatchObject({ code: 0, stdout: "", stderr: "Copied 3 files, 19.1 MiB.\n" });
+  expect(there).toMatchObject({ code: 0, stdout: "", stderr: "Copied 3 files into /root/src, 19.1 MiB.\n" });
   expect(
     await outputOf(
       platform,

@@ -169,7 +169,9 @@ class Wait implements Transfer {
   #words(): string {
     // Rounded up: a timer of Node may fire up to a millisecond early.
     const ms = Math.ceil(performance.now() - this.#startedMs);
-    if (this.#bytes > 0) return ` ${transferText(this.#bytes, this.#totalBytes, ms)}`;
+    // Of less there is nothing to see.
+    if (this.#bytes > 0 && (this.#totalBytes ?? this.#bytes) >= MIB)
+      return ` ${transferText(this.#bytes, this.#totalBytes, ms)}`;
     if (ms < FIRST_WORD_MS) return "";
     const since = ` (${Math.floor(ms / 1_000)} s)`;
     return this.#reason === undefined ? since : `${since}: ${this.#reason}`;

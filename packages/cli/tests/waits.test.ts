@@ -114,6 +114,20 @@ test("a transfer tells bytes, part and rate", async () => {
   await waited;
 });
 
+test("a transfer of a few bytes has no bar", async () => {
+  const { waits, lines } = log();
+  const { promise, done } = work();
+  const add = (transfer: { add(bytes: number): void }) => {
+    transfer.add(17);
+    return promise;
+  };
+  const waited = waits.during("Copying a.txt", add, { totalBytes: 17 });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(lines).toEqual(["Copying a.txt (2 s)"]);
+  done();
+  await waited;
+});
+
 test("a transfer of unknown length tells bytes and rate, and one that is longer than it said is whole", () => {
   expect(transferText(1024 * 1024, undefined, 500)).toBe("1.0 MiB, 2.0 MiB/s");
   expect(transferText(3 * 1024 * 1024, 1024 * 1024, 1_000)).toBe(

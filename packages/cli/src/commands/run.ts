@@ -23,6 +23,7 @@ interface RunFlags extends EgressFlags, EnvFlags {
   readonly timeout?: string;
   readonly workdir?: string;
   readonly copyIn?: readonly string[];
+  readonly copyInAll?: boolean;
   readonly copyOut?: readonly string[];
   readonly stdin?: boolean;
 }
@@ -53,6 +54,10 @@ export function registerRun(program: Command, cli: Cli): void {
       "--copy-in <path[:target]>",
       `copy it into ${HOME} first, or to the target; repeatable`,
       collectText,
+    )
+    .option(
+      "--copy-in-all",
+      "copy also what .dockerignore names, or without one .git, node_modules and the like",
     )
     .option(
       "--copy-out <path[:target]>",
@@ -109,7 +114,7 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   });
   await using _sandbox = { [Symbol.asyncDispose]: () => destroy(cli, client, id) };
   const calls = sandboxNoun.calls(client);
-  await copyAllIn(cli, { calls, id, signal }, copies.in);
+  await copyAllIn(cli, { calls, id, signal }, copies.in, flags.copyInAll !== true);
   const late = input === undefined ? signal : AbortSignal.any([signal, input.late]);
   const options = { ...given({ timeout, workdir: flags.workdir, stdin: input?.bytes }), signal: late };
   try {
@@ -136,10 +141,15 @@ interface Copying {
   readonly target: string;
 }
 
-async function copyAllIn(cli: Cli, guest: Guest, copies: readonly Copying[]): Promise<void> {
+async function copyAllIn(
+  cli: Cli,
+  guest: Guest,
+  copies: readonly Copying[],
+  isIgnoring: boolean,
+): Promise<void> {
   if (copies.length === 0) return;
   const { copyIn } = await import("./copy/copy-in.ts");
-  for (const copy of copies) await copyIn(cli, guest, { ...copy, flags: {} });
+  for (const copy of copies) await copyIn(cli, guest, { ...copy, flags: { isIgnoring } });
 }
 
 /** A command that has failed keeps its code also where what it was to make is not there. */

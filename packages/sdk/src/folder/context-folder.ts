@@ -25,9 +25,7 @@ export async function readContext(folder: string): Promise<ContextFolder> {
       "Name the folder that is to be built.",
       stats === undefined ? "no_folder" : "not_directory",
     );
-  const ignore = readIgnore((await ignoreText(folder)) ?? IGNORED_BY_DEFAULT);
-  const isLeftOut = (path: string, isFolder: boolean): boolean =>
-    isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path);
+  const isLeftOut = await readLeftOut(folder);
   const files: string[] = [];
   let bytes = 0;
   let entries = 0;
@@ -47,6 +45,12 @@ export async function readContext(folder: string): Promise<ContextFolder> {
     }
   }
   return { files: files.toSorted(), texts: await textsOf(folder, files), bytes, isLeftOut };
+}
+
+/** What the folder's .dockerignore leaves out, and where there is none, what builds leave out by default. */
+export async function readLeftOut(folder: string): Promise<ContextFolder["isLeftOut"]> {
+  const ignore = readIgnore((await ignoreText(folder)) ?? IGNORED_BY_DEFAULT);
+  return (path, isFolder) => (isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path));
 }
 
 /** Undefined where there is none. One that is there and is not read would let in what it names. */

@@ -1,8 +1,9 @@
 // From this machine into a VM.
 
 import { lstat, realpath, stat } from "node:fs/promises";
-import { basename, resolve } from "node:path";
-import { packTree } from "@skerry/sdk/folder/tar-writer";
+import { basename, posix, resolve } from "node:path";
+import { readLeftOut } from "@skerry/sdk/folder/context-folder";
+import { packTree, type PackedTree } from "@skerry/sdk/folder/tar-writer";
 import type { Cli } from "../../cli.ts";
 import { CliError } from "../../errors.ts";
 import { STDIO } from "../../local-files.ts";
@@ -13,6 +14,8 @@ import { amountText, localKind } from "./local-places.ts";
 export interface CopyFlags {
   readonly followLink?: boolean;
   readonly maxSize?: number;
+  /** Of a directory, take what a build would take: without what its .dockerignore names. */
+  readonly isIgnoring?: boolean;
 }
 
 export interface Copy {
@@ -33,7 +36,8 @@ export async function copyIn(cli: Cli, guest: Guest, { source, target, flags }: 
     path: there.kind === "file" && !target.endsWith("/") ? there.real : target,
   };
   const landing = landingOf({ path: source, kind: localKind(stats), name: basename(resolve(source)) }, place);
-  const tree = await packTree(path, landing.name ?? "");
+  const leftOut = await leftOutOf(path, stats.isDirectory() && flags.isIgnoring);
+  const tree = await packTree(path, landing.name ?? "", leftOut.below(landing.name));
   await cli.waits.during(
     `Copying ${source}`,
     (transfer) =>
@@ -43,9 +47,37 @@ export async function copyIn(cli: Cli, guest: Guest, { source, target, flags }: 
       }),
     { totalBytes: tree.archiveBytes },
   );
+  const into = stats.isDirectory() ? posix.join(landing.folder, landing.name ?? "") : landing.folder;
+  await report(cli, tree, { into, isLeftOut: leftOut.isUsed() });
+}
+
+async function report(
+  cli: Cli,
+  tree: PackedTree,
+  { into, isLeftOut }: { readonly into: string; readonly isLeftOut: boolean },
+): Promise<void> {
   for (const skipped of tree.skipped)
     await cli.output.note(`Left out, as it is no file, directory or link: ${skipped}`);
-  await cli.output.note(`Copied ${amountText(tree)}.`);
+  await cli.output.note(`Copied ${amountText(tree, into)}.`);
+  if (isLeftOut)
+    await cli.output.note(
+      "Left out what .dockerignore names, or without one .git, node_modules and the like; --copy-in-all takes all.",
+    );
+}
+
+/** The root of the copy has been named by the user, so it is never left out. */
+async function leftOutOf(folder: string, isIgnoring = false) {
+  const isLeftOut = isIgnoring ? await readLeftOut(folder) : () => false;
+  let isUsed = false;
+  return {
+    isUsed: () => isUsed,
+    below: (root: string | undefined) => (name: string, isDirectory: boolean) => {
+      const path = root === undefined ? name : name.slice(root.length + 1);
+      const isOut = path !== "" && isLeftOut(path, isDirectory);
+      isUsed ||= isOut;
+      return isOut;
+    },
+  };
 }
 
 async function unpackStdin(cli: Cli, guest: Guest, target: CopyTarget): Promise<void> {

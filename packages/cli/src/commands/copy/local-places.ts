@@ -21,9 +21,13 @@ export function localKind(stats: Stats): PathKind {
 
 const MIB = 1024 * 1024;
 
-export function amountText({ files, bytes }: { readonly files: number; readonly bytes: number }): string {
+/** `22 files into /root, 1234 bytes`. */
+export function amountText(
+  { files, bytes }: { readonly files: number; readonly bytes: number },
+  into?: string,
+): string {
   const size = bytes < MIB ? `${bytes} bytes` : `${(bytes / MIB).toFixed(1)} MiB`;
-  return `${files} ${files === 1 ? "file" : "files"}, ${size}`;
+  return `${files} ${files === 1 ? "file" : "files"}${into === undefined ? "" : ` into ${into}`}, ${size}`;
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {
