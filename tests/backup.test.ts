@@ -62,7 +62,10 @@ test("a restored platform answers with the same tokens, and its hosts obey it wh
   const { id } = before.info;
   await before.destroy();
 
+  const lastBackup = async () => (await original.client.status()).last_backup;
+  expect(await lastBackup()).toBeNull();
   await skerry(original.env, "backup", file);
+  expect(Date.parse(String(await lastBackup()))).toBeGreaterThan(0);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readdir(folder)).toEqual(["skerry.backup"]);
   const first = await readFile(file);

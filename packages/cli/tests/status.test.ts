@@ -26,16 +26,18 @@ test("status of a server elsewhere says whose it is, and what that server tells"
     ...{ apps: 0, databases: 0, machines: 2 },
     sandboxes: { creating: 0, running: 3, unreachable: 1, failed: 0, destroying: 0 },
     hosts: { online: 1, offline: 1, draining: 0, maintenance: 0 },
+    last_backup: new Date(Date.now() - 3 * 86_400_000).toISOString(),
   };
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, status));
   await using shell = await Shell.forServer(server);
   const shown = await shell.run("status");
   expect([shown.code, shown.stdout.toString()]).toEqual([
     0,
-    `server     ${server.baseUrl}
-sandboxes  3 running, 1 unreachable
-machines   2
-hosts      1 online, 1 offline
+    `server       ${server.baseUrl}
+sandboxes    3 running, 1 unreachable
+machines     2
+hosts        1 online, 1 offline
+last backup  3 d ago
 `,
   ]);
   expect(server.last).toMatchObject({ method: "GET", url: "/v1/status" });

@@ -136,7 +136,7 @@ test("a restart for which there is no room waits, says for what, and uses up no 
   const other = await world.createMachine();
   for (let tries = 0; tries < 3; tries += 1) {
     await upkeep.allDue();
-    expect(await upkeep.startWaiting()).toMatchObject({ examined: 1, changed: 0, failed: 1 });
+    expect(await upkeep.startWaiting()).toMatchObject({ examined: 1, changed: 0, failed: 0 });
   }
   const waiting = await upkeep.get(id);
   expect(waiting).toMatchObject({

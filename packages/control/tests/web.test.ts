@@ -1,5 +1,6 @@
 // What browsers are told, who may call us from one, and the API over TLS.
 
+import { X509Certificate } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -157,7 +158,9 @@ test("over TLS the API is the same, browsers stay with it, and a renewed certifi
   const secured = server.overTls(pair);
   secured.listen(0, "127.0.0.1");
   await once(secured, "listening");
-  using _renewal = renewTlsCertificate(secured, { tls, pair, everyMs: 20, log });
+  const ends: number[] = [];
+  const expires = (atS: number) => void ends.push(atS);
+  using _renewal = renewTlsCertificate(secured, { tls, pair, everyMs: 20, log, expires });
   const { port } = secured.address() as AddressInfo;
   const ca = [first, second].map(({ certFile }) => readFileSync(certFile, "utf8")).join("");
   expect(await ask(port, ca)).toEqual({ status: 200, hsts: "max-age=31536000", name: "first" });
@@ -168,6 +171,12 @@ test("over TLS the API is the same, browsers stay with it, and a renewed certifi
   use(second);
   await eventually(() => lines.join().includes("was renewed"), "the certificate is renewed");
   expect((await ask(port, ca)).name).toBe("second");
+  // Metrics tell the end of each that was used, and not of what could not be.
+  expect(ends).toEqual(
+    [first, second].map(
+      ({ certFile }) => Date.parse(new X509Certificate(readFileSync(certFile)).validTo) / 1_000,
+    ),
+  );
 
   const old = connectTls({ host: "127.0.0.1", port, ca, maxVersion: "TLSv1.1", minVersion: "TLSv1" });
   const [error] = (await once(old, "error")) as [Error];

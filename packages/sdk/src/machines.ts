@@ -30,6 +30,8 @@ export interface MachineFilter {
   readonly status?: NonNullable<MachineListQuery["status"]> | undefined;
   /** `true`: only those that have not been destroyed. */
   readonly alive?: boolean | undefined;
+  /** `true`: only those that their policy starts again and again. */
+  readonly crashLoop?: boolean | undefined;
   /** Name of a template. */
   readonly template?: string | undefined;
   /** Id of the host that they are on. */

@@ -49,13 +49,15 @@ export function filterQuery(filter: {
   readonly status?: string | undefined;
   readonly template?: string | undefined;
   readonly alive?: boolean | undefined;
+  readonly crashLoop?: boolean | undefined;
   readonly host?: string | undefined;
   readonly q?: string | undefined;
   readonly createdAfter?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }): Readonly<Record<string, string | undefined>> {
   const labels = Object.entries(filter.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value]);
-  const { status, template, alive, host, q, createdAfter: created_after } = filter;
-  const fields = { status, template, alive: alive?.toString(), host, q, created_after };
+  const { status, template, alive, host, q, createdAfter: created_after, crashLoop } = filter;
+  const crash_loop = crashLoop?.toString();
+  const fields = { status, template, alive: alive?.toString(), crash_loop, host, q, created_after };
   return { ...fields, ...Object.fromEntries(labels) };
 }

@@ -5,6 +5,7 @@ import type { Cli } from "../cli.ts";
 import { namedApiUrl, readSettings, type Flags } from "../config.ts";
 import { countsText } from "../counts-text.ts";
 import { addExamples } from "../options.ts";
+import { relativeTime } from "../relative-times.ts";
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -22,14 +23,15 @@ export function registerServerStatus(program: Command, cli: Cli): void {
 
 export async function showServerStatus(cli: Cli, { json }: JsonFlag, self: Command): Promise<void> {
   const client = await cli.client(self);
-  const { sandboxes, machines, hosts } = await client.status({ signal: cli.signal });
+  const { sandboxes, machines, hosts, last_backup } = await client.status({ signal: cli.signal });
   const server = readSettings(self.optsWithGlobals<Flags>()).apiUrl;
-  if (json === true) return cli.output.json({ server, sandboxes, machines, hosts });
+  if (json === true) return cli.output.json({ server, sandboxes, machines, hosts, last_backup });
   await cli.output.fields([
     ["server", server],
     ["sandboxes", countsText(sandboxes)],
     ["machines", String(machines)],
     ["hosts", countsText(hosts)],
+    ...(last_backup ? [["last backup", relativeTime(last_backup)] as const] : []),
   ]);
 }
 

@@ -21,6 +21,7 @@ import {
   TEMPLATE_REFERENCE_MAX_CHARS,
 } from "../bounds.ts";
 import {
+  CRASH_LOOP_RESTARTS,
   machineStatuses,
   machineDesiredStates,
   restartDisks,
@@ -232,6 +233,11 @@ export const MachineListQuery = Type.Object(
     status: Type.Optional(Status),
     ...vmListFilters,
     alive: Type.Optional(Type.Boolean({ description: "`true`: only those that have not been destroyed." })),
+    crash_loop: Type.Optional(
+      Type.Boolean({
+        description: `\`true\`: only those that their policy has started again ${CRASH_LOOP_RESTARTS} times or more without ten healthy minutes in between.`,
+      }),
+    ),
   },
   { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
 );

@@ -2,6 +2,7 @@
 
 import { Type, type Static } from "typebox";
 import { countedStatuses, countsBy, countsOf } from "../counts.ts";
+import { Nullable, Timestamp } from "../fields.ts";
 import { hostStatuses } from "../hosts/host-status.ts";
 import { named } from "../named.ts";
 import { sandboxStatuses } from "../sandboxes/sandbox-status.ts";
@@ -20,6 +21,12 @@ export const Status = named(
       hostStatuses,
       "All hosts of the platform, by status. One that was silent for 30 s counts as offline.",
     ),
+    last_backup: Nullable(
+      Type.String({
+        ...Timestamp,
+        description: "When `skerry backup` last wrote one. Null: never, or the token may not read hosts.",
+      }),
+    ),
   },
   {
     apps: 0,
@@ -27,6 +34,7 @@ export const Status = named(
     databases: 0,
     sandboxes: countsOf(sandboxes, { running: 3 }),
     hosts: countsOf(hostStatuses, { online: 1 }),
+    last_backup: "2026-11-20T03:30:04.123Z",
   },
 );
 export type Status = Static<typeof Status>;

@@ -1,6 +1,6 @@
 // skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
 // `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `service list`, `service run NAME`, `describe`,
-// `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`, `restore-data NUMBER…`, `way-back NUMBER…`.
+// `note-backup`, `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`, `restore-data NUMBER…`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { pino } from "pino";
@@ -32,7 +32,7 @@ import { Sealing } from "../sealing/sealing.ts";
 import { checkSigningKeys, retireSigningKeys, rotateSigningKey } from "../signing/signing-key-commands.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
-import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-generation.ts";
+import { describeControlPlane, holdHosts, noteBackup, takeOver } from "../hosts/command-generation.ts";
 import { checkSchema, knownMigrations, migrate, wayBackFault } from "../db/migrations.ts";
 import { readDumpedMigrations, RestoreFault, restoreData } from "../db/restore-data.ts";
 
@@ -146,6 +146,8 @@ async function restoreCommand(name: string): Promise<void> {
       return withDatabase(async (db) => answer(await checkSchema(db)));
     case "describe":
       return withDatabase(async (db) => answer(await describeControlPlane(db)));
+    case "note-backup":
+      return withDatabase(async (db) => answer(await noteBackup(db)));
     case "hold-hosts":
       return withDatabase(async (db) => {
         await migrate(db);
@@ -155,7 +157,7 @@ async function restoreCommand(name: string): Promise<void> {
       return withDatabase(async (db) => answer(await takeOver(db)));
     default:
       throw new Error(
-        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, key, service, describe, hold-hosts, take-over, check-schema, known-migrations, read-migrations, restore-data or way-back.`,
+        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, key, service, describe, note-backup, hold-hosts, take-over, check-schema, known-migrations, read-migrations, restore-data or way-back.`,
       );
   }
 }

@@ -15,14 +15,14 @@ const settings: CertificateSettings = { cert: "SKERRY_SANDBOX_TLS_CERT", key: "S
 /** Undefined where there is none. Throws `CertificateError`. */
 export async function openSandboxCertificate(
   config: SandboxDomainConfig | undefined,
-  { everyMs, log }: { readonly everyMs: number; readonly log: Logger },
+  looks: { readonly everyMs: number; readonly log: Logger; readonly expires?: (atS: number) => void },
 ): Promise<SandboxCertificate | undefined> {
   if (config?.certificate === undefined) return undefined;
   const { domain, certificate: tls } = config;
   const pair = await readKeyPair(tls, settings);
   let context = createSecureContext(pair);
   const place = { setSecureContext: (found: object) => void (context = createSecureContext(found)) };
-  const renewal = renewTlsCertificate(place, { tls, settings, pair, everyMs, log });
+  const renewal = renewTlsCertificate(place, { tls, settings, pair, ...looks });
   return {
     contextFor: (name) => (name.toLowerCase().endsWith(`.${domain}`) ? context : undefined),
     [Symbol.dispose]: () => renewal[Symbol.dispose](),

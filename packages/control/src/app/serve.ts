@@ -76,9 +76,10 @@ export async function serve(
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
   // First, so that a server with a broken certificate is never reported healthy.
   if (config.tls !== undefined) {
-    const looks = { everyMs: CERTIFICATE_LOOK_MS, log };
+    const expires = (name: string) => (atS: number) => context.metrics.certificateExpiry.set(atS, name);
+    const looks = { everyMs: CERTIFICATE_LOOK_MS, log, expires: expires("sandbox_domain") };
     const ofPorts = cleanup.use(await openSandboxCertificate(config.sandboxDomain, looks));
-    cleanup.use(await serveTls(server, config.tls, { ofPorts, log }));
+    cleanup.use(await serveTls(server, config.tls, { ofPorts, log, expires: expires("api") }));
   }
   // Not before: the process is busy starting until then, and has no clients yet.
   cleanup.use(observeLoopDelay(context.metrics));
@@ -106,13 +107,21 @@ async function closeAtOnce(server: HttpServer): Promise<void> {
 async function serveTls(
   server: Server,
   tls: TlsConfig,
-  { ofPorts, log }: { readonly ofPorts: SandboxCertificate | undefined; readonly log: Logger },
+  {
+    ofPorts,
+    log,
+    expires,
+  }: {
+    readonly ofPorts: SandboxCertificate | undefined;
+    readonly log: Logger;
+    readonly expires: (atS: number) => void;
+  },
 ): Promise<Disposable> {
   const pair = await readKeyPair(tls);
   const secured = server.overTls(pair, (name) => ofPorts?.contextFor(name));
   await listenBeside("SKERRY_TLS_LISTEN", secured, tls.listen);
   log.info({ address: secured.address() }, "serving HTTPS");
-  return renewTlsCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });
+  return renewTlsCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log, expires });
 }
 
 async function hostIsKnown({ db, hosts }: Context, stop: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 // The certificate of the HTTPS port: read at the start, and again when its files have changed, so that a renewal needs no restart.
 
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
@@ -39,6 +40,11 @@ export async function readKeyPair(
   return pair;
 }
 
+/** The end of the validity of its own certificate, in seconds since 1970. */
+function expiryS({ cert }: KeyPair): number {
+  return new X509Certificate(cert).validToDate.getTime() / 1_000;
+}
+
 /** Looks at the files every `everyMs`. What cannot be used is reported, and the certificate in use stays. */
 export function renewTlsCertificate(
   server: Pick<Server, "setSecureContext">,
@@ -48,20 +54,25 @@ export function renewTlsCertificate(
     pair,
     everyMs,
     log,
+    expires,
   }: {
     tls: CertificateFiles;
     settings?: CertificateSettings;
     pair: KeyPair;
     everyMs: number;
     log: Logger;
+    /** Told of the end of the validity of each certificate that is used. */
+    expires?: ((atS: number) => void) | undefined;
   },
 ): Disposable {
   let used = pair;
+  expires?.(expiryS(pair));
   const look = async () => {
     const found = await readKeyPair(tls, settings);
     if (found.cert === used.cert && found.key === used.key) return;
     server.setSecureContext(found);
     used = found;
+    expires?.(expiryS(found));
     log.info("the certificate was renewed");
   };
   const timer = setInterval(() => {

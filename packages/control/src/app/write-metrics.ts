@@ -48,6 +48,13 @@ ${list(new DatabaseMetrics().families())}
 - Memory of an organization over a month, in GiB hours: \`sum by (organization) (avg_over_time(skerry_organization_vm_memory_reserved_bytes[30d])) * 720 / 2^30\`
 - Share of creations that found a clone waiting: \`sum(rate(skerry_host_warm_takes_total{result="taken"}[5m])) / sum(rate(skerry_host_warm_takes_total[5m]))\`
 - A control process stands still for so long that clients notice: \`skerry_event_loop_delay_max_seconds > 0.5\` (\`skerry status\` shows it too)
+- A machine ends again and again: \`skerry_machines_in_crash_loop > 0\` (\`skerry machine list --crash-loop\` names it)
+- A host cannot make the image of a template: \`skerry_templates{origin="built_in",status="failed"} > 0\`
+- Share of builds that failed: \`sum(rate(skerry_build_duration_seconds_count{outcome="failed"}[1h])) / sum(rate(skerry_build_duration_seconds_count[1h]))\`
+- The disk of a host is nearly full: \`skerry_host_disk_free_bytes / skerry_host_disk_bytes < 0.1\`
+- The last backup is older than a day and an hour: \`time() - skerry_last_backup_timestamp_seconds > 90000\`
+- A certificate ends within two weeks: \`skerry_certificate_expiry_timestamp_seconds - time() < 14 * 86400\`
+- Someone tries tokens: \`sum(rate(skerry_requests_refused_total{code="unauthorized"}[5m])) > 1\`
 - Events are missing from the audit log, and are in control's log instead: \`increase(skerry_audit_events_unstored_total[1h]) > 0\`
 `;
 

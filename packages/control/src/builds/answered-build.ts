@@ -18,6 +18,7 @@ import { appendLines } from "./build-log-store.ts";
 import type { BuildParams } from "./build-params.ts";
 import { proceedBuild, stepsOf, type BuildRow } from "./build-store.ts";
 import { buildOf } from "./builds.ts";
+import { countBuildEnd } from "./count-build-end.ts";
 import { possibleKeys, usesCache, wholeKey } from "./cached-prefix.ts";
 import { skipAllSteps } from "./step-store.ts";
 import { writeBuild } from "./write-build.ts";
@@ -39,7 +40,7 @@ export async function answerAtOnce(
 ): Promise<Build | undefined> {
   const version = await versionAskedFor(context, { caller, params });
   if (version === undefined) return undefined;
-  return context.db.transaction().execute(async (transaction) => {
+  const answered = await context.db.transaction().execute(async (transaction) => {
     if (!(await holdTemplate(transaction, version.id))) return undefined;
     const row = await writeBuild(transaction, {
       ...{ id, orgId: caller.orgId, params, hostId: version.host_id, isCarriedOut: false },
@@ -54,6 +55,7 @@ export async function answerAtOnce(
     await attempt.done(transaction, build);
     return build;
   });
+  return countBuildEnd(context, answered);
 }
 
 async function versionAskedFor(
@@ -95,7 +97,10 @@ export async function answerFromVersion(
   const key = wholeKey(keys, { config: build.config, sizes: build.request.sizes });
   const version = await findVersion(context, build, { keys: [key], hostIds: [build.host_id] });
   if (version === undefined) return undefined;
-  return context.db.transaction().execute((transaction) => answerWith(transaction, build, version));
+  const ready = await context.db
+    .transaction()
+    .execute((transaction) => answerWith(transaction, build, version));
+  return countBuildEnd(context, ready);
 }
 
 /** The build is ready, with this version. Undefined where that was deleted, or another writer was first. */

@@ -3,12 +3,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
-import { SkerryError } from "@skerry/contract/errors";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import { hasRoomFor } from "../background/fair-places.ts";
 import type { Context } from "../context.ts";
 import { removeDeletedTemplates } from "../templates/delete-template.ts";
-import { waitOf, waitsForOf } from "../waits/stored-wait.ts";
+import { isWaiting, waitOf, waitsForOf } from "../waits/stored-wait.ts";
 import { appendLines } from "./build-log-store.ts";
 import { buildById, dueBuilds, nextBuildDueMs, postponeBuild, type BuildRow } from "./build-store.ts";
 import { runBuild } from "./run-build.ts";
@@ -176,13 +175,6 @@ async function postpone({ db, log }: Context, build: BuildRow, error: unknown): 
   if (waits?.waits_for == null || isBuildOver(now.status)) return;
   const { reason } = waitsForOf(waits.waits_for);
   await appendLines(db, { buildId: build.id, step: null, texts: [`--- ${reason}`] });
-}
-
-/** A host that is away or lacks an image: no attempt of ours has failed. */
-function isWaiting(error: unknown): boolean {
-  return (
-    error instanceof SkerryError && (error.code === "host_unavailable" || error.code === "template_not_ready")
-  );
 }
 
 function isEnded({ status, left_ms }: BuildRow): boolean {

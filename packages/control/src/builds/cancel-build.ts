@@ -5,6 +5,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { proceedBuild, type BuildRow } from "./build-store.ts";
+import { countBuildEnd } from "./count-build-end.ts";
 import { getBuild } from "./builds.ts";
 import { destroyBuildVm } from "./run-build.ts";
 
@@ -13,7 +14,8 @@ export async function cancelBuild(context: Context, caller: Caller, id: string):
   const row = await retryOnConflict(
     async (): Promise<BuildRow | undefined> => {
       const seen = (await getBuild(context, caller, id)).row;
-      return isBuildOver(seen.status) ? seen : proceedBuild(context.db, seen, "canceled");
+      if (isBuildOver(seen.status)) return seen;
+      return countBuildEnd(context, await proceedBuild(context.db, seen, "canceled"));
     },
     () => new SkerryError("internal", "The build changed too often to be canceled."),
   );

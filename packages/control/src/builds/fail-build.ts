@@ -4,6 +4,7 @@ import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
+import { countBuildEnd } from "./count-build-end.ts";
 import { buildById, proceedBuild, type BuildRow } from "./build-store.ts";
 
 const SERVICE = "builder";
@@ -49,7 +50,8 @@ export async function failBuild(
       ? saidByGuest(known)
       : { exit_code: failed.exitCode, last_lines: [...failed.last] }),
   };
-  return context.db.transaction().execute(async (transaction) => {
+  let hasFailed = false;
+  const found = await context.db.transaction().execute(async (transaction) => {
     const now = await buildById(transaction, row.id);
     if (now === undefined || now.status !== row.status) return now;
     const ended = await proceedBuild(transaction, now, "failed", { error });
@@ -57,6 +59,8 @@ export async function failBuild(
       await recordOwnActs(transaction, { service: SERVICE, action: "build.fail", resource: "build" }, [
         ended,
       ]);
+    hasFailed = ended !== undefined;
     return ended;
   });
+  return hasFailed ? countBuildEnd(context, found) : found;
 }

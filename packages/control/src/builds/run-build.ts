@@ -31,6 +31,7 @@ import { dropCached, dropKeptOf } from "./cache-store.ts";
 import { wholeKey } from "./cached-prefix.ts";
 import { carryOut, type Running } from "./carry-out.ts";
 import { keepStep, ownBytes } from "./keep-step.ts";
+import { countBuildEnd } from "./count-build-end.ts";
 import { failBuild } from "./fail-build.ts";
 import { keySteps } from "./key-steps.ts";
 import { carryOutPull, findPullApart, mayLogIn } from "./pull-apart.ts";
@@ -176,12 +177,14 @@ async function runSteps(context: Context, running: Running): Promise<BuildRow | 
     tookMs += performance.now() - startedMs;
     if (await keepStep(context, { row, step, tookMs, client, stop })) tookMs = 0;
   }
-  return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, afterSteps(row));
+  return endSteps(context, row);
 }
 
 /** What was pushed is there, and a push leaves nothing here. */
-function afterSteps({ request: { push } }: BuildRow): "sealing" | "ready" {
-  return push === undefined ? "sealing" : "ready";
+async function endSteps(context: Context, row: BuildRow): Promise<BuildRow | undefined> {
+  const seen = (await buildById(context.db, row.id)) ?? row;
+  const status = row.request.push === undefined ? "sealing" : "ready";
+  return countBuildEnd(context, await proceedBuild(context.db, seen, status));
 }
 
 /** Whether it begins anew, by what the step has cloned. */
@@ -263,5 +266,5 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
     return ready;
   });
   if (built !== undefined) context.wake("layer-storer");
-  return built;
+  return countBuildEnd(context, built);
 }

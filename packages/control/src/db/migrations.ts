@@ -55,6 +55,7 @@ import { stopsThatFail } from "./migrations/0055-stops-that-fail.ts";
 import { pulledApart } from "./migrations/0056-pulled-apart.ts";
 import { endedRollbacks } from "./migrations/0057-ended-rollbacks.ts";
 import { waits } from "./migrations/0058-waits.ts";
+import { lastBackup } from "./migrations/0059-last-backup.ts";
 import { invitations } from "./migrations/0061-invitations.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
@@ -116,6 +117,7 @@ const migrations = [
   { number: 56, name: "pulled-apart", text: pulledApart },
   { number: 57, name: "ended-rollbacks", text: endedRollbacks },
   { number: 58, name: "waits", text: waits },
+  { number: 59, name: "last-backup", text: lastBackup },
   { number: 61, name: "invitations", text: invitations },
 ] as const;
 

@@ -3,7 +3,7 @@
 // highest that it has heard of. A restored one calls no such host before its operator has said that it is to take over.
 
 import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import type { Database, Queries } from "../db/database.ts";
 
 /** So long an operator waits at most until a take-over is known to every replica. */
 const REFRESH_MS = 5_000;
@@ -59,6 +59,22 @@ export async function describeControlPlane(db: Database): Promise<ControlPlane> 
   const [row] = rows;
   if (row === undefined) throw new Error("the table control_plane is empty");
   return row;
+}
+
+/** A backup is whole. Returns when, by the database's clock. */
+export async function noteBackup(db: Database): Promise<{ readonly last_backup_at: Date }> {
+  const { rows } = await sql<{ last_backup_at: Date }>`
+    update control_plane set last_backup_at = now() returning last_backup_at`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error("the table control_plane is empty");
+  return row;
+}
+
+/** Null: there was none. */
+export async function lastBackupAt(db: Queries): Promise<Date | null> {
+  const { rows } = await sql<{ last_backup_at: Date | null }>`
+    select last_backup_at from control_plane`.execute(db);
+  return rows[0]?.last_backup_at ?? null;
 }
 
 /** After a restore: hosts that have joined are left to the control plane that they know. Without any there is none to take them from. */

@@ -7,6 +7,7 @@ import {
   type LostMachineStep,
   type Loss,
 } from "./offline-store.ts";
+import type { Context } from "../context.ts";
 import { operatorOrganization } from "../organizations/operator-organization.ts";
 import type { Queries } from "../db/database.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
@@ -34,6 +35,14 @@ export async function failLostVms(
     await recordOwnActs(transaction, { service, action, resource: kind }, rows);
   }
   return found;
+}
+
+/** Once they are committed. */
+export function tellLosses({ metrics, wake }: Context, losses: readonly (Loss | LostMachine)[]): void {
+  const machines = losses.filter(({ kind }) => kind === "machine").length;
+  if (machines === 0) return;
+  metrics.machineEnds.add(machines, "host_lost");
+  wake("restart-manager");
 }
 
 /** A machine whose disk matters waits for its host, however its policy has it. */

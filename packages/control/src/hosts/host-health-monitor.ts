@@ -2,7 +2,7 @@
 // nothing was lost after all. A host that was removed does not come back: what is left to destroy on it counts as destroyed.
 
 import type { Context } from "../context.ts";
-import { failLostVms } from "./fail-lost-vms.ts";
+import { failLostVms, tellLosses } from "./fail-lost-vms.ts";
 import { destroyOnRemovedHosts } from "./removed-host-store.ts";
 import type { BackgroundService } from "../background/background-service.ts";
 
@@ -18,7 +18,7 @@ export function hostHealthMonitor(context: Context, everyMs: number): Background
         .execute((transaction) => failLostVms(transaction, SERVICE));
       const hosts = losses.filter(({ kind }) => kind === "host");
       for (const { id, name } of hosts) context.log.warn({ host_id: id, name }, "a host is offline");
-      if (losses.some(({ kind }) => kind === "machine")) context.wake("restart-manager");
+      tellLosses(context, losses);
       const destroyed = await destroyOnRemovedHosts(context.db);
       const changed = losses.length + destroyed;
       return { examined: changed, changed, failed: 0, more: false };

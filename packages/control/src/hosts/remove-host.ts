@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import { lockLeavingHost, markRemoved, setOffline, type LeavingHost } from "./removed-host-store.ts";
 import type { Context } from "../context.ts";
-import { failLostVms } from "./fail-lost-vms.ts";
+import { failLostVms, tellLosses } from "./fail-lost-vms.ts";
 
 const SERVICE = "host-removal";
 /** `force`: also with VMs on it, and with templates that no other host has. Machines start anew elsewhere, by their policy; their disks are lost. */
@@ -26,7 +26,7 @@ export async function removeHost(
   });
   context.vmLocations.forgetHost(address);
   await context.hosts.forget(address);
-  if (losses.some(({ kind }) => kind === "machine")) context.wake("restart-manager");
+  tellLosses(context, losses);
   context.wake("host-health-monitor");
 }
 

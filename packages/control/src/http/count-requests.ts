@@ -32,6 +32,7 @@ export function countRequestEnd(metrics: Metrics, request: CountedRequest, statu
   const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : OTHER_METHOD;
   const path = request.pattern ?? UNKNOWN_PATH;
   metrics.httpInFlight.add(-1);
+  metrics.countRefusal(request.errorCode);
   if (path === DASHBOARD || path.startsWith(`${DASHBOARD}/`)) return;
   // What a guest answers may have any.
   const shown = STATUS_CODES[status] === undefined ? OTHER_STATUS : String(status);

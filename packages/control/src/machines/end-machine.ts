@@ -50,6 +50,7 @@ export async function endMachine(
     return true;
   });
   if (!ended) return false;
+  if (isUnasked(machine)) countEnd(context, ending);
   context.log.warn({ machine_id: machine.id, reason }, "a machine has ended");
   if (step.kind === "restart") context.wake("restart-manager");
   return true;
@@ -78,17 +79,24 @@ export async function endLostMachine(
     await noteEnd(transaction, machine, { ...ending, reason });
     return true;
   });
-  if (written && step.kind === "restart") context.wake("restart-manager");
-  return written;
+  if (!written) return false;
+  if (isUnasked(machine)) countEnd(context, ending);
+  if (step.kind === "restart") context.wake("restart-manager");
+  return true;
 }
 
 /** An end that was asked for is none of its history, and neither is that of one that never was usable. */
-async function noteEnd(
-  transaction: Queries,
-  { id, desired, has_run }: MachineToEnd,
-  ending: ExitReason,
-): Promise<void> {
-  if (desired === "running" && has_run) await insertMachineEnd(transaction, id, ending);
+async function noteEnd(transaction: Queries, machine: MachineToEnd, ending: ExitReason): Promise<void> {
+  if (isUnasked(machine)) await insertMachineEnd(transaction, machine.id, ending);
+}
+
+function isUnasked({ desired, has_run }: MachineToEnd): boolean {
+  return desired === "running" && has_run;
+}
+
+function countEnd({ metrics }: Context, { cause, outOfMemory }: ExitReason): void {
+  metrics.machineEnds.add(1, cause);
+  if (outOfMemory === true) metrics.outOfMemory.add(1, "machine");
 }
 
 /** No start helps where there is no disk to start from. */

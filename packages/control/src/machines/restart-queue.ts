@@ -4,7 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Context } from "../context.ts";
-import { waitOf } from "../waits/stored-wait.ts";
+import { isWaiting, waitOf } from "../waits/stored-wait.ts";
 import { startMachine } from "./start-machine.ts";
 import {
   changeMachine,
@@ -30,7 +30,7 @@ export function restartQueue(context: Context): BackgroundService {
     name: "restart-manager",
     everyMs: LOOK_AGAIN_MS,
     async activate(stop) {
-      const results: PromiseSettledResult<void>[] = [];
+      const results: PromiseSettledResult<"started" | "waits" | "canceled">[] = [];
       let room = BATCH;
       const work = async () => {
         while (!stop.aborted && room > 0) {
@@ -44,38 +44,47 @@ export function restartQueue(context: Context): BackgroundService {
       const nextMs = await nextRestartInMs(context.db);
       return {
         ...reportOf(results, { examined: results.length, more: results.length >= BATCH }),
+        changed: results.filter((one) => one.status === "fulfilled" && one.value !== "waits").length,
         ...(nextMs === undefined ? {} : { nextMs }),
       };
     },
   };
 }
 
-async function restart(context: Context, id: string, stop: AbortSignal): Promise<void> {
+async function restart(
+  context: Context,
+  id: string,
+  stop: AbortSignal,
+): Promise<"started" | "waits" | "canceled"> {
   const row = await machineById(context.db, id);
   if (row === undefined || !atRest.has(row.status) || row.desired !== "running") {
     await cancelRestart(context.db, id);
-    return;
+    return "canceled";
   }
   // A restart that was requested is not one by the policy.
   const change = row.restart_wished ? toldAsRestart : { ...restartedAgain, ...toldAsRestart };
   try {
     await startMachine(context, row, { change, stop });
+    if (!row.restart_wished) context.metrics.machineRestarts.add(1);
+    return "started";
   } catch (error) {
-    await waitOn(context, row, error);
-    throw error;
+    // What waits has not failed: the row says for what.
+    if (!(await waitOn(context, row, error)) || !isWaiting(error)) throw error;
+    return "waits";
   }
 }
 
 const atRest: ReadonlySet<MachineStatus> = new Set(["stopped", "failed"]);
 
-/** Refused before it began, it waits on and says for what. What began and failed is in the queue already, or has given up. */
-async function waitOn(context: Context, row: MachineRow, error: unknown): Promise<void> {
+/** Refused before it began, it waits on and says for what. What began and failed is in the queue already, or has given up: false. */
+async function waitOn(context: Context, row: MachineRow, error: unknown): Promise<boolean> {
   if (!(error instanceof SkerryError) || (await machineById(context.db, row.id))?.version !== row.version)
-    return;
+    return false;
   const [why = ""] = (row.reason ?? "").split(WAITS);
   const wait = waitOf(error, row.host_id);
   await postponeRestart(context.db, row.id, { delayMs: REFUSED_AGAIN_MS, wait });
   await changeMachine(context.db, row, { reason: `${why}${WAITS}${error.message}` });
+  return true;
 }
 
 const WAITS = "; its next start waits: ";

@@ -1,7 +1,10 @@
 // Every metric of this process, in one list: docs/metrics.md is made of it. What is counted here is this replica's own; what a scrape
 // reads from the database (`DatabaseMetrics`) is the same on every replica.
 
+import { errorStatus, type ErrorCode } from "@skerry/contract/errors";
+import { machineEndCauses } from "@skerry/contract/machines/machine-end";
 import { closeReasons } from "@skerry/contract/connections/doors";
+import packageJson from "../../package.json" with { type: "json" };
 import { Counter, Gauge, Histogram, type Family } from "./families.ts";
 
 /** From a look-up to an upload, in seconds. */
@@ -9,12 +12,23 @@ const REQUEST_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 /** A command may take 5 min, and the first sandbox of a template waits until that is built. */
 const SANDBOX_BOUNDS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 300];
 const RUN_BOUNDS_S = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
+/** A build may take 2 h, and waits before. */
+const BUILD_BOUNDS_S = [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200];
 /** Delays of the event loop. */
 const DELAY_BOUNDS_S = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 export type Outcome = "ok" | "error";
 
+/** The codes of answers to requests without a valid token, and to those that ask too much. */
+const refusals = (Object.entries(errorStatus) as [ErrorCode, number][])
+  .filter(([, status]) => status === 401 || status === 429)
+  .map(([code]) => code);
+
 export class Metrics {
+  readonly buildInfo = new Gauge("skerry_build_info", {
+    help: "Always 1; the version of this control process.",
+    labels: ["version"],
+  });
   readonly httpRequests = new Counter("skerry_http_requests_total", {
     help: "HTTP requests that have ended, without those for the dashboard's files, by method, route pattern and status.",
     labels: ["method", "path", "status"],
@@ -26,6 +40,10 @@ export class Metrics {
   });
   readonly httpInFlight = new Gauge("skerry_http_requests_in_flight", {
     help: "HTTP requests that have not ended.",
+  });
+  readonly requestsRefused = new Counter("skerry_requests_refused_total", {
+    help: "Requests that were answered with 401 or 429, by the code of the error: without a valid token (`unauthorized`), too many (`rate_limited`, `too_many_streams`), too many of one VM (`sandbox_busy`, `machine_busy`).",
+    labels: ["code"],
   });
   readonly connections = new Gauge("skerry_connections", {
     help: "Open connections to the API: those on which no request has been authenticated (`silent`), those on which a request without a token is served that a public port or a signed URL lets in (`visitor`), and those on which one has been (`authenticated`).",
@@ -75,6 +93,25 @@ export class Metrics {
     help: "End of the last activation that did not fail as a whole, in seconds since 1970.",
     labels: ["service"],
   });
+  readonly machineRestarts = new Counter("skerry_machine_restarts_total", {
+    help: "Machines that were started again by their policy.",
+  });
+  readonly machineEnds = new Counter("skerry_machine_ends_total", {
+    help: "Machines that ended without being asked to, by cause.",
+    labels: ["cause"],
+  });
+  readonly outOfMemory = new Counter("skerry_out_of_memory_total", {
+    help: "What guests' kernels ended for want of memory, as far as hosts tell: commands of sandboxes and machines (`command`), and machines (`machine`).",
+    labels: ["what"],
+  });
+  readonly deniedPackets = new Counter("skerry_denied_packets_total", {
+    help: "Packets of sandboxes and machines that egress rules have refused, as hosts have told them.",
+  });
+  readonly builds = new Histogram("skerry_build_duration_seconds", {
+    help: "Time from the request for a build until its end, waits included, by outcome.",
+    labels: ["outcome"],
+    bounds: BUILD_BOUNDS_S,
+  });
   readonly buildSteps = new Counter("skerry_build_steps_total", {
     help: "Steps of builds: carried out (`miss`), or found in the build cache (`hit`).",
     labels: ["cache"],
@@ -88,6 +125,10 @@ export class Metrics {
   readonly storeFailures = new Counter("skerry_object_store_failures_total", {
     help: "Layers that could not be put into the object store, got from there, or deleted there, by what was tried.",
     labels: ["call"],
+  });
+  readonly certificateExpiry = new Gauge("skerry_certificate_expiry_timestamp_seconds", {
+    help: "End of the validity of a certificate that this process serves, in seconds since 1970: that of the API (`api`), and that of the names of ports (`sandbox_domain`). None where none is configured.",
+    labels: ["certificate"],
   });
   readonly auditLost = new Counter("skerry_audit_events_unstored_total", {
     help: "Audit events that could not be stored and went to the log of control instead.",
@@ -114,6 +155,12 @@ export class Metrics {
     this.httpInFlight.set(0);
     for (const state of ["silent", "visitor", "authenticated"]) this.connections.set(0, state);
     for (const reason of closeReasons) this.connectionsRefused.set(0, reason);
+    this.buildInfo.set(1, packageJson.version);
+    for (const code of refusals) this.requestsRefused.set(0, code);
+    for (const cause of machineEndCauses) this.machineEnds.set(0, cause);
+    for (const what of ["command", "machine"]) this.outOfMemory.set(0, what);
+    this.machineRestarts.set(0);
+    this.deniedPackets.set(0);
     this.auditLost.set(0);
     this.cacheEvictions.set(0);
     this.cacheFreed.set(0);
@@ -124,6 +171,11 @@ export class Metrics {
 
   families(): Family[] {
     return familiesOf(this);
+  }
+
+  /** `code`: of the error that a request was answered with. */
+  countRefusal(code: ErrorCode | undefined): void {
+    if (code !== undefined && refusals.includes(code)) this.requestsRefused.add(1, code);
   }
 
   /** What the process knows of itself only when it is asked. */
@@ -144,8 +196,18 @@ export class DatabaseMetrics {
     labels: ["kind", "status"],
   });
   readonly queueDepth = new Gauge("skerry_queue_depth", {
-    help: "Work that waits: `destroy` for a host's word, `expire` for the reaper, `egress` for a host to confirm a policy, `restart` for a machine's next start, `database` for a connection of this process.",
+    help: "Work that waits: `destroy` for a host's word, `expire` for the reaper, `egress` for a host to confirm a policy, `restart` for a machine's next start, `build` for what a build cannot go on without, `database` for a connection of this process.",
     labels: ["queue"],
+  });
+  readonly crashLoops = new Gauge("skerry_machines_in_crash_loop", {
+    help: "Machines that their policy has started again three times or more without ten healthy minutes in between.",
+  });
+  readonly templates = new Gauge("skerry_templates", {
+    help: "Images of built-in templates (`built_in`), counted on each host, and versions of organizations (`own`), by status.",
+    labels: ["origin", "status"],
+  });
+  readonly lastBackup = new Gauge("skerry_last_backup_timestamp_seconds", {
+    help: "When `skerry backup` last wrote one, in seconds since 1970. None where there never was one.",
   });
   readonly hosts = new Gauge("skerry_hosts", {
     help: "Hosts by status; one that was silent for 30 s counts as offline.",
@@ -153,6 +215,10 @@ export class DatabaseMetrics {
   });
   readonly hostHeartbeat = new Gauge("skerry_host_last_heartbeat_timestamp_seconds", {
     help: "When a host was last heard of, in seconds since 1970.",
+    labels: ["host"],
+  });
+  readonly hostCertificateExpiry = new Gauge("skerry_host_certificate_expiry_timestamp_seconds", {
+    help: "End of the validity of the certificate of a host on another machine, in seconds since 1970. It is renewed by itself.",
     labels: ["host"],
   });
   readonly hostCpus = new Gauge("skerry_host_cpus", { help: "CPUs of a host.", labels: ["host"] });

@@ -12,6 +12,7 @@ import {
 import type { Queries, Tables } from "../db/database.ts";
 import { steadyNow } from "../db/steady-time.ts";
 import { isOverdue } from "../hosts/host-rows.ts";
+import { isInCrashLoop } from "../vms/vm-filter.ts";
 import { isExpired } from "../sandboxes/sandbox-facts.ts";
 
 type HostRow = Selectable<Tables["hosts"]>;
@@ -100,8 +101,40 @@ export async function waitingWork(db: Queries): Promise<Waiting> {
        where ${isExpired} or expires_at < ${steadyNow} and status = 'running' and mode = 'persistent')::integer as expire,
       (select count(*) from sandboxes where status = 'running' and egress_applied <> egress_version)::integer
       + (select count(*) from machines where status = 'running' and egress_applied <> egress_version)::integer as egress,
-      (select count(*) from restarts)::integer as restart`.execute(db);
-  return rows[0] ?? { expire: 0, egress: 0, restart: 0 };
+      (select count(*) from restarts)::integer as restart,
+      (select count(*) from builds where finished_at is null and waits_for is not null)::integer as build`.execute(
+    db,
+  );
+  return rows[0] ?? { expire: 0, egress: 0, restart: 0, build: 0 };
+}
+
+export async function crashLoops(db: Queries): Promise<number> {
+  const { rows } = await sql<{ machines: number }>`
+    select count(*)::integer as machines from machines where ${isInCrashLoop}`.execute(db);
+  return rows[0]?.machines ?? 0;
+}
+
+export const countedTemplateStatuses = {
+  built_in: ["ready", "on_demand", "building", "failed"],
+  own: ["ready", "deleting"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export interface TemplateCount {
+  readonly origin: keyof typeof countedTemplateStatuses;
+  readonly status: string;
+  readonly templates: number;
+}
+
+/** A host says what is built in there. */
+export async function templateCounts(db: Queries): Promise<TemplateCount[]> {
+  const { rows } = await sql<TemplateCount>`
+    select 'built_in'::text as origin, told ->> 'status' as status, count(*)::integer as templates
+    from hosts cross join jsonb_array_elements(hosts.templates) told where removed_at is null group by 2
+    union all
+    select 'own', status, count(*)::integer from templates where status <> 'deleted' group by status`.execute(
+    db,
+  );
+  return rows;
 }
 
 export interface StoredLayers {
@@ -123,9 +156,13 @@ interface Waiting {
   readonly expire: number;
   readonly egress: number;
   readonly restart: number;
+  readonly build: number;
 }
 
-export interface HostFigures extends Pick<HostRow, "id" | "name" | "cpus" | "memory_mib" | "usage"> {
+export interface HostFigures extends Pick<
+  HostRow,
+  "id" | "name" | "cpus" | "memory_mib" | "usage" | "certificate_expires_at"
+> {
   readonly status: HostStatus;
   readonly last_heartbeat: Date;
 }
@@ -133,7 +170,7 @@ export interface HostFigures extends Pick<HostRow, "id" | "name" | "cpus" | "mem
 /** A host that was silent for too long is offline, also where its row says otherwise. */
 export async function hostFigures(db: Queries): Promise<HostFigures[]> {
   const { rows } = await sql<HostFigures>`
-    select id, name, cpus, memory_mib, usage, last_heartbeat,
+    select id, name, cpus, memory_mib, usage, last_heartbeat, certificate_expires_at,
            case when status = 'online' and ${isOverdue()} then 'offline' else status end as status
     from hosts where removed_at is null order by name`.execute(db);
   return rows;

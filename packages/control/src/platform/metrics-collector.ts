@@ -7,16 +7,21 @@ import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/metrics.ts";
 import {
+  countedTemplateStatuses,
   countedVmStatuses,
+  crashLoops,
   hostFigures,
   vmLoads,
   waitingWork,
   organizationLoads,
   storedLayers,
+  templateCounts,
   type HostFigures,
   type OrganizationLoad,
+  type TemplateCount,
   type VmLoad,
 } from "./count-store.ts";
+import { lastBackupAt } from "../hosts/command-generation.ts";
 import { clockSteps } from "./clock-store.ts";
 import { waitingQueries } from "../db/database.ts";
 import type { Context } from "../context.ts";
@@ -65,12 +70,18 @@ export class MetricsCollector {
       const cached = await cachedByHost(db);
       const stored = await storedLayers(db);
       const clock = await clockSteps(db);
+      const looping = await crashLoops(db);
+      const templates = await templateCounts(db);
+      const backup = await lastBackupAt(db);
       const organizations = await this.#organizationLoads();
       this.#forget();
       this.#database.up.set(1);
       this.#showVms(loads);
       this.#showHosts(hosts, loads);
       this.#showOrganizations(organizations);
+      this.#showTemplates(templates);
+      this.#database.crashLoops.set(looping);
+      if (backup !== null) this.#database.lastBackup.set(backup.getTime() / 1_000);
       this.#database.clockSteps.set(clock.steps);
       this.#database.clockStep.set(clock.last_ms / 1_000);
       for (const { name, bytes } of cached) this.#database.cacheBytes.set(bytes, name);
@@ -123,6 +134,14 @@ export class MetricsCollector {
     );
   }
 
+  #showTemplates(counts: readonly TemplateCount[]): void {
+    for (const [origin, statuses] of Object.entries(countedTemplateStatuses))
+      for (const status of statuses) {
+        const found = counts.find((one) => one.origin === origin && one.status === status);
+        this.#database.templates.set(found?.templates ?? 0, origin, status);
+      }
+  }
+
   #showHosts(hosts: readonly HostFigures[], loads: readonly VmLoad[]): void {
     const database = this.#database;
     for (const [status, count] of Object.entries(countByStatus(hostStatuses, hosts))) {
@@ -132,6 +151,8 @@ export class MetricsCollector {
       const held = loads.filter((load) => load.host_id === host.id && load.on_host);
       const sum = (figure: "memory_mib" | "vcpus") => held.reduce((total, load) => total + load[figure], 0);
       database.hostHeartbeat.set(host.last_heartbeat.getTime() / 1_000, host.name);
+      const { certificate_expires_at: expiry } = host;
+      if (expiry !== null) database.hostCertificateExpiry.set(expiry.getTime() / 1_000, host.name);
       database.hostCpus.set(host.cpus, host.name);
       database.hostVmMemory.set(host.memory_mib * MIB, host.name);
       database.hostReservedMemory.set(sum("memory_mib") * MIB, host.name);

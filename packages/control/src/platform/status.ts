@@ -4,14 +4,17 @@ import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import type { Status } from "@skerry/contract/platform/status";
 import { countsOf } from "@skerry/contract/counts";
 import { countedVmStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
+import { lastBackupAt } from "../hosts/command-generation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 export async function getStatus(context: Context, caller: Caller): Promise<Status> {
-  const [counts, machines, hosts] = await Promise.all([
+  const [counts, machines, hosts, lastBackup] = await Promise.all([
     sandboxCounts(context.db, caller.orgId),
     machineCount(context.db, caller.orgId),
     hostFigures(context.db),
+    // Of the whole platform, so for its operator alone.
+    caller.scopes.has("hosts:read") ? lastBackupAt(context.db) : null,
   ]);
   return {
     // There are none of these yet, in any organization.
@@ -23,6 +26,7 @@ export async function getStatus(context: Context, caller: Caller): Promise<Statu
       Object.fromEntries(counts.map(({ status, sandboxes }) => [status, sandboxes])),
     ),
     hosts: countByStatus(hostStatuses, hosts),
+    last_backup: lastBackup?.toISOString() ?? null,
   };
 }
 

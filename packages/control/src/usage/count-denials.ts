@@ -33,6 +33,6 @@ export async function countDenials(context: Context, stop: AbortSignal): Promise
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  await storeDenials(context.db, told, { sinceMinute });
+  context.metrics.deniedPackets.add(await storeDenials(context.db, told, { sinceMinute }));
   return failed;
 }

@@ -65,29 +65,38 @@ export interface HostDenials {
 
 /**
  * Adds them up for the organizations that they belong to; a second time, the most of both counts. A host speaks of the VMs that are, or were last,
- * its own, and of the minutes that it was asked for, whatever it says.
+ * its own, and of the minutes that it was asked for, whatever it says. Returns how many were not counted before.
  */
 export async function storeDenials(
   db: Database,
   told: readonly HostDenials[],
   { sinceMinute }: { readonly sinceMinute: number },
-): Promise<void> {
-  if (told.length === 0) return;
+): Promise<number> {
+  if (told.length === 0) return 0;
   const has = (table: "sandboxes" | "machines") => sql`
     select vms.org_id, told.minute, told.packets from told
     join ${sql.table(table)} vms on vms.id = told.id and vms.host_id = told.host`;
-  await sql`
+  const { rows } = await sql<{ added: number }>`
     with told as (
       select * from jsonb_to_recordset(${JSON.stringify(told)}::jsonb)
         as told (id text, minute bigint, packets bigint, host text)
       where minute >= ${sinceMinute} and minute <= ${thisMinute}
+    ), summed as (
+      select org_id, minute::integer, least(sum(packets), ${DENIED_MAX}) as denied
+      from (${has("sandboxes")} union all ${has("machines")}) counted
+      group by 1, 2
+    ), before as (
+      select usage_samples.org_id, usage_samples.minute, usage_samples.denied
+      from usage_samples join summed using (org_id, minute)
+    ), written as (
+      insert into usage_samples (org_id, minute, denied) select org_id, minute, denied from summed
+      on conflict (org_id, minute) do update set denied = excluded.denied
+      where usage_samples.denied < excluded.denied
+      returning org_id, minute, denied
     )
-    insert into usage_samples (org_id, minute, denied)
-    select org_id, minute::integer, least(sum(packets), ${DENIED_MAX})
-    from (${has("sandboxes")} union all ${has("machines")}) counted
-    group by 1, 2
-    on conflict (org_id, minute) do update set denied = excluded.denied
-    where usage_samples.denied < excluded.denied`.execute(db);
+    select coalesce(sum(written.denied - coalesce(before.denied, 0)), 0)::float8 as added
+    from written left join before using (org_id, minute)`.execute(db);
+  return rows[0]?.added ?? 0;
 }
 
 export interface UsageRange {

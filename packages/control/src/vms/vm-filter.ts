@@ -1,5 +1,6 @@
 // Which sandboxes, or which machines, of an organization a list shows.
 
+import { CRASH_LOOP_RESTARTS, HEALTHY_AFTER_S } from "@skerry/contract/machines/machine-status";
 import { sql, type RawBuilder, type SqlBool } from "kysely";
 
 /** Which of any status. */
@@ -16,7 +17,15 @@ export interface VmTraits {
   /** Says nearly the same, and lets the index leave out the rest. */
   readonly notBefore?: string;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Only machines in a crash loop. */
+  readonly crashLoop?: boolean;
 }
+
+/** A machine that ends again and again, and is meant to run. */
+export const isInCrashLoop = sql<SqlBool>`(
+  desired = 'running' and status not in ('destroying', 'destroyed') and retries >= ${sql.lit(CRASH_LOOP_RESTARTS)}
+  and not (status = 'running' and started_at <= now() - ${sql.lit(HEALTHY_AFTER_S)} * interval '1 second')
+)`;
 
 export interface VmFilter<Status extends string> extends VmTraits {
   readonly status?: Status;
@@ -31,17 +40,22 @@ export interface VmFilter<Status extends string> extends VmTraits {
 
 export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder<SqlBool> {
   const { orgId, status, statuses, templates, host, q, metadata, before, order } = filter;
-  const { createdAfter, startedFrom, notBefore } = filter;
-  const conditions = [sql`org_id = ${orgId}`];
+  const conditions = [sql`org_id = ${orgId}`, ...conditionsOfTime(filter)];
   if (status !== undefined) conditions.push(sql`status = ${status}`);
   if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
   if (templates !== undefined) conditions.push(sql`template = any(${[...templates]}::text[])`);
   if (host !== undefined) conditions.push(sql`host_id = ${host}`);
   if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
-  if (createdAfter !== undefined) conditions.push(sql`created_at > ${createdAfter}`);
-  if (startedFrom !== undefined) conditions.push(sql`coalesce(started_at, created_at) >= ${startedFrom}`);
-  if (notBefore !== undefined) conditions.push(sql`id >= ${notBefore}`);
+  if (filter.crashLoop === true) conditions.push(isInCrashLoop);
   if (before !== undefined) conditions.push(order === "asc" ? sql`id > ${before}` : sql`id < ${before}`);
   if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;
+}
+
+function conditionsOfTime({ createdAfter, startedFrom, notBefore }: VmTraits): RawBuilder<unknown>[] {
+  const conditions: RawBuilder<unknown>[] = [];
+  if (createdAfter !== undefined) conditions.push(sql`created_at > ${createdAfter}`);
+  if (startedFrom !== undefined) conditions.push(sql`coalesce(started_at, created_at) >= ${startedFrom}`);
+  if (notBefore !== undefined) conditions.push(sql`id >= ${notBefore}`);
+  return conditions;
 }

@@ -23,6 +23,7 @@ export interface VmListParams<Status extends string> extends PageParams {
   readonly created_after?: string;
   readonly startedFrom?: Date;
   readonly alive?: boolean;
+  readonly crash_loop?: boolean;
   readonly counts?: boolean;
   /** By age; default: the newest first. */
   readonly order?: "asc" | "desc";
@@ -59,10 +60,11 @@ export async function readVmPage<Row extends { readonly id: string }, Status ext
     template,
     counts,
     created_after,
+    crash_loop: crashLoop = false,
     ...others
   } = params;
   const made = template === undefined ? {} : { templates: await templatesMeant(context.db, orgId, template) };
-  const filter = { ...others, ...made, ...madeAfter(noun, created_after), orgId };
+  const filter = { ...others, crashLoop, ...made, ...madeAfter(noun, created_after), orgId };
   const ofStatus = {
     ...(status === undefined ? {} : { status }),
     ...(alive === true ? { statuses: statusesAlive } : {}),

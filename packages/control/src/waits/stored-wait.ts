@@ -1,6 +1,6 @@
 // The cause of a delay as rows keep it. What is told of it is worded when it is read, because a failure of 2 minutes ago is one of 3 minutes ago soon.
 
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
 import { failedText, type WaitKind, type WaitsFor } from "@skerry/contract/waits-for";
 import { sql, type RawBuilder } from "kysely";
@@ -30,6 +30,13 @@ export function waitOf(error: unknown, hostId: string): NewWait {
   if (error.code === "no_capacity") return { kind: "place", id: null, name: null, text };
   return { kind: "host", id: hostId, name: null, text };
 }
+
+/** A host that is away, lacks an image or has no room: a background service has not failed at it. */
+export function isWaiting(error: unknown): boolean {
+  return error instanceof SkerryError && waiting.has(error.code);
+}
+
+const waiting: ReadonlySet<ErrorCode> = new Set(["host_unavailable", "template_not_ready", "no_capacity"]);
 
 /** A host says in the error's context which template it is, and how its making went. */
 function waitForTemplate({ context = {} }: SkerryError, text: string): NewWait {

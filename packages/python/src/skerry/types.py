@@ -2546,6 +2546,8 @@ class Status(TypedDict):
     sandboxes: StatusSandboxes
     #: All hosts of the platform, by status. One that was silent for 30 s counts as offline.
     hosts: StatusHosts
+    #: When `skerry backup` last wrote one. Null: never, or the token may not read hosts.
+    last_backup: Optional[str]
 
 
 class TemplateFailure(TypedDict):

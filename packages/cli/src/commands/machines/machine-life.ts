@@ -30,7 +30,11 @@ export function registerMachineLife(machine: Command, cli: Cli): void {
 
 function registerList(machine: Command, cli: Cli): void {
   const list = machine.command("list").description("List the machines that are alive, newest first.");
-  addVmListFlags(list, machineStatuses).action(async (flags: ListFlags<MachineStatus>, self: Command) => {
+  addVmListFlags(list, machineStatuses).option(
+    "--crash-loop",
+    "only those that their policy starts again and again",
+  );
+  list.action(async (flags: ListFlags<MachineStatus>, self: Command) => {
     const client = await cli.client(self);
     const list = async () => {
       const page = await listed<Machine, MachineStatus>(client.machines, flags, cli.signal);
@@ -41,6 +45,7 @@ function registerList(machine: Command, cli: Cli): void {
   addExamples(
     list,
     "skerry machine list --status failed",
+    "skerry machine list --crash-loop",
     "skerry machine list --metadata service=mail --all --json | jq -r '.items[].id'",
   );
 }

@@ -16,6 +16,7 @@ export interface ListFlags<Status extends string> {
   readonly host?: string;
   readonly search?: string;
   readonly createdAfter?: string;
+  readonly crashLoop?: boolean;
   readonly metadata?: Record<string, string>;
   readonly limit?: number;
   readonly all?: boolean;
@@ -47,6 +48,7 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
 interface Filter<Status extends string> {
   readonly status?: Status;
   readonly alive?: boolean;
+  readonly crashLoop?: boolean;
   readonly host?: string;
   readonly q?: string;
   readonly createdAfter?: string;
@@ -71,9 +73,9 @@ export async function listed<Item, Status extends string>(
   flags: ListFlags<Status>,
   signal: AbortSignal,
 ): Promise<Listed<Item>> {
-  const { status, template, metadata, limit, counts, host, search: q } = flags;
+  const { status, template, metadata, limit, counts, host, search: q, crashLoop } = flags;
   const createdAfter = flags.createdAfter === undefined ? undefined : timeMeant(flags.createdAfter);
-  const filter: Filter<Status> = given({ status, template, metadata, host, q, createdAfter });
+  const filter: Filter<Status> = given({ status, template, metadata, host, q, createdAfter, crashLoop });
   if (flags.all !== true) {
     const alive = status === undefined ? { alive: true } : {};
     return items.page({ ...filter, ...alive, limit, counts }, { signal });

@@ -59,9 +59,19 @@ export async function backup(
     writeManifest(await factsOf(layout, tools.major, version)),
     key === undefined ? undefined : (manifest) => macOf(manifest, key),
   );
+  await noteBackup(layout);
   process.stdout.write(
     `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY,\nand the root key: keep a copy of ${layout.rootKeyFile} elsewhere. Without it no secret in the backup opens,\nand a control plane restored from it reaches no host on another machine.\n`,
   );
+}
+
+/** So that `/v1/status`, the dashboard and the metrics know of it. The backup is whole without that: between an upgrade and its first start the database may
+ *  have no place for it yet. */
+async function noteBackup(layout: Layout): Promise<void> {
+  await controlCommand(layout, ["note-backup"], { failure: "backup_failed" }).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`The time of this backup could not be noted: ${why}\n`);
+  });
 }
 
 /** What is there may be the only other backup, or no backup at all. */

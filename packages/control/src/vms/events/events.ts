@@ -34,6 +34,7 @@ export function tellOutOfMemory(
   context: Context,
   { kind, id }: { readonly kind: Pick<VmKind, "table">; readonly id: string },
 ): void {
+  context.metrics.outOfMemory.add(1, "command");
   const event = {
     kind: "out_of_memory",
     reason: "a command was killed",

@@ -84,8 +84,9 @@ class AsyncMachines(AsyncVmCalls):
         host: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
+        crash_loop: Optional[bool] = None,
     ) -> AsyncIterator[Machine]:
-        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed."""
+        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed. ``crash_loop``: only those that their policy starts again and again."""
         items = every_item(
             lambda cursor: self.page(
                 status=status,
@@ -95,6 +96,7 @@ class AsyncMachines(AsyncVmCalls):
                 host=host,
                 q=q,
                 created_after=created_after,
+                crash_loop=crash_loop,
                 cursor=cursor,
             )
         )
@@ -111,6 +113,7 @@ class AsyncMachines(AsyncVmCalls):
         host: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
+        crash_loop: Optional[bool] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
         counts: Optional[bool] = None,
@@ -127,6 +130,7 @@ class AsyncMachines(AsyncVmCalls):
                 q=q,
                 created_after=created_after,
             ),
+            "crash_loop": crash_loop,
             "limit": limit,
             "cursor": cursor,
             "counts": counts,

@@ -85,8 +85,9 @@ class Machines(VmCalls):
         host: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
+        crash_loop: Optional[bool] = None,
     ) -> Iterator[Machine]:
-        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed."""
+        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed. ``crash_loop``: only those that their policy starts again and again."""
         items = every_item(
             lambda cursor: self.page(
                 status=status,
@@ -96,6 +97,7 @@ class Machines(VmCalls):
                 host=host,
                 q=q,
                 created_after=created_after,
+                crash_loop=crash_loop,
                 cursor=cursor,
             )
         )
@@ -112,6 +114,7 @@ class Machines(VmCalls):
         host: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
+        crash_loop: Optional[bool] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
         counts: Optional[bool] = None,
@@ -128,6 +131,7 @@ class Machines(VmCalls):
                 q=q,
                 created_after=created_after,
             ),
+            "crash_loop": crash_loop,
             "limit": limit,
             "cursor": cursor,
             "counts": counts,
