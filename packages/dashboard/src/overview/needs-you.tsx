@@ -1,3 +1,4 @@
+import type { MachineFilter } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { nowMs } from "../clock.ts";
 import { useLoaded, type Loaded } from "../live/use-loaded.ts";
@@ -13,6 +14,7 @@ import { needsOf, type Found } from "./needs.ts";
 const LOOK_EVERY_MS = 10_000;
 const HOSTS_MAX = 500;
 const MACHINES_MAX = 20;
+const BUILDS_MAX = 100;
 const SHOWN_MAX = 20;
 
 export const useNeeds = (): Loaded<Found> => useLoaded("needs", readFound, { everyMs: LOOK_EVERY_MS });
@@ -28,9 +30,10 @@ export function NeedsYou({ found: { value, error, reload } }: { readonly found: 
     <Panel title={needs.length === 1 ? "1 needs you" : `${countText(needs.length)} need you`}>
       <ul class="plain" aria-label="What needs you">
         {needs.slice(0, SHOWN_MAX).map((need) => (
-          <li key={`${need.kind} ${need.name}`}>
-            <a href={href(need.to)}>{need.name}</a> <StatusMark status={need.status} />{" "}
-            <span class="muted">{need.text}</span> <Why kind={need.kind} of={need.of} />
+          <li key={`${need.kind} ${need.name} ${need.text}`}>
+            {need.to === null ? need.name : <a href={href(need.to)}>{need.name}</a>}{" "}
+            <StatusMark status={need.status} /> <span class="muted">{need.text}</span>{" "}
+            {"of" in need && <Why kind={need.kind} of={need.of} />}
           </li>
         ))}
       </ul>
@@ -41,10 +44,18 @@ export function NeedsYou({ found: { value, error, reload } }: { readonly found: 
 
 async function readFound(signal: AbortSignal): Promise<Found> {
   const none = { items: [] };
-  const [hosts, machines, services] = await Promise.all([
+  const machinesOf = (filter: MachineFilter) =>
+    may("machines:read") ? skerry.machines.page({ ...filter, limit: MACHINES_MAX }, { signal }) : none;
+  const [hosts, machines, looping, builds, services, status] = await Promise.all([
     may("hosts:read") ? skerry.hosts.page({ limit: HOSTS_MAX }, { signal }) : none,
-    may("machines:read") ? skerry.machines.page({ status: "failed", limit: MACHINES_MAX }, { signal }) : none,
+    machinesOf({ status: "failed" }),
+    machinesOf({ crashLoop: true }),
+    may("templates:read") ? skerry.builds.page({ limit: BUILDS_MAX }, { signal }) : none,
     may("metrics:read") ? skerry.backgroundServices.list({ signal }) : [],
+    may("hosts:read") ? skerry.status({ signal }) : { last_backup: null },
   ]);
-  return { hosts: hosts.items, machines: machines.items, services };
+  return {
+    ...{ hosts: hosts.items, machines: machines.items, looping: looping.items, builds: builds.items },
+    ...{ services, lastBackup: status.last_backup },
+  };
 }

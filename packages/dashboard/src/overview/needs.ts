@@ -1,47 +1,69 @@
 // What a person should look at. Pure.
 
-import type { BackgroundService, Host, Machine } from "@skerry/sdk";
+import type { BackgroundService, Build, Host, Machine } from "@skerry/sdk";
 import { shortId } from "../ui/text.ts";
 import { serviceCondition, type ServiceCondition } from "../why/service-condition.ts";
+import type { Need } from "./need.ts";
+import { backupNeed, diskNeeds, templateNeeds } from "./platform-needs.ts";
 
-interface Told {
-  /** The name of what it is about. */
-  readonly name: string;
-  /** A word that has a shape. */
-  readonly status: string;
-  readonly text: string;
-  /** Where it leads, below `BASE`. */
-  readonly to: string;
-}
-
-export type Need = Told &
-  (
-    | { readonly kind: "host"; readonly of: Host }
-    | { readonly kind: "machine"; readonly of: Machine }
-    | { readonly kind: "background_service"; readonly of: BackgroundService }
-  );
+const DAY_MS = 24 * 60 * 60_000;
 
 export interface Found {
   readonly hosts: readonly Host[];
   /** Those that have failed. */
   readonly machines: readonly Machine[];
+  /** Those that their policy starts again and again. */
+  readonly looping: readonly Machine[];
+  /** The newest, whatever became of them. */
+  readonly builds: readonly Build[];
   readonly services: readonly BackgroundService[];
+  /** Null: there was none, or it is not for this session to know. */
+  readonly lastBackup: string | null;
 }
 
 /** What holds up most comes first. */
-export function needsOf({ hosts, machines, services }: Found, nowMs: number): readonly Need[] {
+export function needsOf(found: Found, nowMs: number): readonly Need[] {
+  const { hosts, machines, looping, builds, services, lastBackup } = found;
+  const loops = new Set(looping.map(({ id }) => id));
   return [
     ...hosts.flatMap(needOfHost),
-    ...machines.map((machine): Need => {
-      const { id, name, reason, restarts } = machine;
-      const often = restarts === 0 ? "" : `, after ${restarts === 1 ? "1 restart" : `${restarts} restarts`}`;
-      return {
-        ...{ kind: "machine", of: machine, name: name ?? shortId(id), status: "failed" },
-        ...{ text: `${reason ?? "it has ended"}${often}`, to: `/machines/${id}` },
-      };
-    }),
+    ...diskNeeds(hosts),
+    ...looping.map((machine) => needOfMachine(machine, "it ends again and again")),
+    ...machines.filter(({ id }) => !loops.has(id)).map((machine) => needOfMachine(machine, "it has ended")),
+    ...templateNeeds(hosts),
+    ...failedBuilds(builds, nowMs).map(needOfBuild),
     ...services.flatMap((service) => needOfService(service, nowMs)),
+    ...backupNeed(lastBackup, nowMs),
   ];
+}
+
+function needOfMachine(machine: Machine, otherwise: string): Need {
+  const { id, name, status, reason, restarts } = machine;
+  const often = restarts === 0 ? "" : `, after ${restarts === 1 ? "1 restart" : `${restarts} restarts`}`;
+  return {
+    ...{ kind: "machine", of: machine, name: name ?? shortId(id), status },
+    ...{ text: `${reason ?? otherwise}${often}`, to: `/machines/${id}` },
+  };
+}
+
+/** Of each name and tag the newest that failed within a day, unless a later one is ready. */
+function failedBuilds(builds: readonly Build[], nowMs: number): readonly Build[] {
+  const settled = new Set<string>();
+  return builds.filter((build) => {
+    const { name, tag, pushed, status, finished_at: at } = build;
+    const key = `${name}:${tag} ${pushed?.image ?? ""}`;
+    if ((status !== "failed" && status !== "ready") || settled.has(key)) return false;
+    settled.add(key);
+    return status === "failed" && at !== null && nowMs - Date.parse(at) < DAY_MS;
+  });
+}
+
+function needOfBuild(build: Build): Need {
+  const { id, name, tag, error } = build;
+  return {
+    ...{ kind: "build", of: build, name: `${name}:${tag}`, status: "failed" },
+    ...{ text: error?.message ?? "it does not say why", to: `/builds/${id}` },
+  };
 }
 
 /** One that is in maintenance is as its operator wants it. */
