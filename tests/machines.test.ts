@@ -92,6 +92,31 @@ test("a machine runs its command, and is stopped, started and restarted from its
   await nothingRuns();
 });
 
+test("a machine that was changed runs with its new environment, command and size after its restart, on its disk", async () => {
+  const { id } = await machines().create({
+    template: "base",
+    command: 'echo "$GREETING"; exec sleep 100000',
+    env: { GREETING: "hello", OLD: "1" },
+  });
+  await machines().execute(id, "echo kept > /root/kept; sync");
+  const waiting = await machines().update(id, {
+    command: 'echo "$GREETING again"; exec sleep 100000',
+    env: { GREETING: "goodbye", OLD: null },
+    size: "shared-cpu-2x",
+  });
+  expect(waiting).toMatchObject({ size: "shared-cpu-1x", pending: { size: "shared-cpu-2x" } });
+  expect(await stdout(id, "nproc")).toBe("1\n");
+  const changed = await machines().update(id, { restart_now: true });
+  expect(changed).toMatchObject({ status: "running", size: "shared-cpu-2x", pending: null });
+  expect(await stdout(id, 'cat /root/kept; nproc; echo "$GREETING ${OLD-none}"')).toBe(
+    "kept\n2\ngoodbye none\n",
+  );
+  await until("the new command has printed", async () =>
+    (await machines().logs(id)).includes("goodbye again"),
+  );
+  await machines().destroy(id);
+});
+
 test("a machine whose QEMU is killed runs again by itself, with its disk", async () => {
   const { id } = await machines().create({ template: "base", command: "exec sleep 100000" });
   await machines().execute(id, "echo kept > /root/kept; sync");

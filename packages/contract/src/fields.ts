@@ -17,8 +17,10 @@ export const Env = Type.Record(Type.String(), Type.String(), {
   description: "Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.",
 });
 
+const ValueOrNull = Type.Unsafe<string | null>({ type: ["string", "null"] });
+
 /** The same in an answer. */
-export const ShownEnv = Type.Record(Type.String(), Type.Unsafe<string | null>({ type: ["string", "null"] }), {
+export const ShownEnv = Type.Record(Type.String(), ValueOrNull, {
   description:
     "Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was erased because the destruction has begun.",
 });
@@ -26,6 +28,14 @@ export const ShownEnv = Type.Record(Type.String(), Type.Unsafe<string | null>({ 
 export const Metadata = Type.Record(Type.String(), Type.String(), {
   description:
     "Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.",
+});
+
+export const EnvChange = Type.Record(Type.String(), ValueOrNull, {
+  description: "Environment variables to set, name to value. Null removes one; those that are left out stay.",
+});
+
+export const MetadataChange = Type.Record(Type.String(), ValueOrNull, {
+  description: "Labels to set, name to value. Null removes one; those that are left out stay.",
 });
 
 /** One of these words. An `enum`, because a union of literals would be compiled and tried branch by branch. */

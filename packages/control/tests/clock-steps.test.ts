@@ -237,7 +237,8 @@ test("what was put after the step and before it was found is not shifted", async
 /** Times ahead at which nothing of a tenant ends that is not made again at once, and whose end for others is
  *  a matter of security. */
 const endByTheClockAsItIs = [
-  ...["api_tokens.expires_at", "join_tokens.expires_at", "login_codes.expires_at"],
+  ...["expires_at", "after_first_use"].map((column) => `api_tokens.${column}`),
+  ...["join_tokens.expires_at", "login_codes.expires_at"],
   "hosts.certificate_expires_at",
   // A lease that another replica takes is fenced, and a second attempt at a request takes over from the
   // first.

@@ -37,6 +37,7 @@ METHODS = {
     "listSandboxes": "sandboxes.page",
     "getSandbox": "sandboxes.get",
     "destroySandbox": "sandboxes.destroy",
+    "updateSandbox": "sandboxes.update",
     "keepSandboxAlive": "sandboxes.keepalive",
     "pauseSandbox": "sandboxes.pause",
     "resumeSandbox": "sandboxes.resume",
@@ -84,6 +85,7 @@ METHODS = {
     "destroyMachine": "machines.destroy",
     "startMachine": "machines.start",
     "stopMachine": "machines.stop",
+    "updateMachine": "machines.update",
     "restartMachine": "machines.restart",
     "getMachineLogs": "machines.logs",
     "listMachineRestarts": "machines.restarts",
@@ -168,7 +170,7 @@ OTHERWISE: Dict[str, Set[str]] = {
 }
 
 #: They take the whole body.
-WHOLE_BODY = {"setOrganizationLimits", "createTemplate", "pushTemplate"}
+WHOLE_BODY = {"setOrganizationLimits", "createTemplate", "pushTemplate", "updateSandbox", "updateMachine"}
 
 
 METHODS |= {

@@ -8,6 +8,7 @@ import type {
   MachineListQuery,
   MachineLogs,
   MachineStartRequest,
+  MachineUpdateRequest,
 } from "@skerry/contract/machines/machine";
 import type { MachineEnd } from "@skerry/contract/machines/machine-end";
 import { orDestroyed } from "./abandoned-creation.ts";
@@ -148,6 +149,18 @@ export class Machines extends VmCalls {
   /** SIGTERM to its main process, SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again by itself. */
   stop(id: string, options: CallOptions = {}): Promise<Machine> {
     return this.#setPower(id, { act: "stop", answerWithinMs: STOP_WITHIN_MS }, options);
+  }
+
+  /**
+   * Changes what is named, and leaves the rest as it is; in `env` and `metadata` null removes an entry. `env`, `command` and `size` wait in
+   * `pending` of the answer until the machine is started next, or with `restart_now` until it is restarted for that. Code `no_capacity`,
+   * `size_too_large` or `quota_exceeded` where there is no room for a larger size: nothing is changed then.
+   */
+  update(id: string, changes: MachineUpdateRequest, options: CallOptions = {}): Promise<Machine> {
+    const answerWithinMs =
+      changes.restart_now === true ? { answerWithinMs: STOP_WITHIN_MS + START_WITHIN_MS } : {};
+    const call = { method: "PATCH", path: this.at(id), json: changes, ...answerWithinMs } as const;
+    return this.http.json<Machine>(call, options);
   }
 
   /** Stops a machine and starts it again; one that does not run is started. */

@@ -8,7 +8,7 @@ import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
-import type { Sandbox as SandboxInfo } from "@skerry/contract/sandboxes/sandbox";
+import type { Sandbox as SandboxInfo, SandboxUpdateRequest } from "@skerry/contract/sandboxes/sandbox";
 import type { Command } from "./command-line.ts";
 import type { ExecuteEvent } from "./execute-events.ts";
 import type { ExecuteOptions } from "./execute.ts";
@@ -44,7 +44,7 @@ export class Sandbox {
     return this.#info.id;
   }
 
-  /** As of the last `create`, `get`, `refresh`, `keepalive`, `pause` or `resume`; it does not follow the server by itself. */
+  /** As of the last `create`, `get`, `refresh`, `update`, `keepalive`, `pause` or `resume`; it does not follow the server by itself. */
   get info(): SandboxInfo {
     return this.#info;
   }
@@ -64,6 +64,12 @@ export class Sandbox {
 
   async refresh(options: CallOptions = {}): Promise<this> {
     this.#info = (await this.#sandboxes.get(this.id, options)).info;
+    return this;
+  }
+
+  /** See `Sandboxes.update`. */
+  async update(changes: SandboxUpdateRequest, options: CallOptions = {}): Promise<this> {
+    this.#info = (await this.#sandboxes.update(this.id, changes, options)).info;
     return this;
   }
 

@@ -7,6 +7,7 @@ import type {
   Sandbox as SandboxInfo,
   SandboxList,
   SandboxListQuery,
+  SandboxUpdateRequest,
 } from "@skerry/contract/sandboxes/sandbox";
 import { orDestroyed } from "./abandoned-creation.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
@@ -103,6 +104,15 @@ export class Sandboxes extends VmCalls {
   /** Destroys a sandbox. Works from every status, and more than once. */
   async destroy(id: string, options: CallOptions = {}): Promise<void> {
     await this.http.done({ method: "DELETE", path: this.at(id) }, options);
+  }
+
+  /**
+   * Changes what is named, and leaves the rest as it is; in `metadata` null removes a label, and null for `name` or `pause_after_idle` takes it
+   * away. Its time is changed by `keepalive`, its egress rules by `setEgress`.
+   */
+  async update(id: string, changes: SandboxUpdateRequest, options: CallOptions = {}): Promise<Sandbox> {
+    const call = { method: "PATCH", path: this.at(id), json: changes } as const;
+    return new Sandbox(this, await this.http.json<SandboxInfo>(call, options));
   }
 
   /**

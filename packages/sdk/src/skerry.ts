@@ -160,7 +160,7 @@ export type { SizeName } from "@skerry/contract/sizes";
 export type { SandboxCounts, SandboxFilter, Sandboxes } from "./sandboxes.ts";
 export type { LogOptions, MachineCounts, MachineFilter, Machines, StartOptions } from "./machines.ts";
 export type { MachineEnd } from "@skerry/contract/machines/machine-end";
-export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
+export type { Machine, MachineCreateRequest, MachineUpdateRequest } from "@skerry/contract/machines/machine";
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";
 export type { VmMetrics, VmMetricsPoint, VmMetricsQuery } from "@skerry/contract/vms/metrics";
@@ -172,7 +172,11 @@ export type { SnapshotFilter } from "./snapshots.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 export type { DirectoryEntry, DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";
 export type { ExecuteResponse } from "@skerry/contract/vms/execute";
-export type { Sandbox as SandboxInfo, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
+export type {
+  Sandbox as SandboxInfo,
+  SandboxCreateRequest,
+  SandboxUpdateRequest,
+} from "@skerry/contract/sandboxes/sandbox";
 export type { AuditFilter } from "./audit.ts";
 export type { AuditEvent } from "@skerry/contract/audit/audit-event";
 export type {

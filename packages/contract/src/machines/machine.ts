@@ -1,7 +1,17 @@
 // The machine as `/v1` shows it: a microVM that is meant to keep running.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
+import {
+  Duration,
+  Env,
+  EnvChange,
+  Metadata,
+  MetadataChange,
+  Nullable,
+  OneOf,
+  ShownEnv,
+  Timestamp,
+} from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { countedPageOf, PageQuery } from "../page.ts";
 import { WaitsFor } from "../waits-for.ts";
@@ -14,21 +24,15 @@ import {
   COMMAND_MAX_CHARS,
   CONSOLE_LINES_DEFAULT,
   CONSOLE_LINES_MAX,
-  RESTART_RETRIES_DEFAULT,
-  RESTART_RETRIES_MAX,
   STOP_TIMEOUT_DEFAULT_MS,
-  STOP_TIMEOUT_MAX_MS,
   TEMPLATE_REFERENCE_MAX_CHARS,
 } from "../bounds.ts";
+import { restartChange, restartRequest, restartShown, stopTimeout } from "./machine-fields.ts";
 import {
   CRASH_LOOP_RESTARTS,
   machineStatuses,
   machineDesiredStates,
-  restartDisks,
-  restartPolicies,
   type MachineDesired,
-  type RestartDisk,
-  type RestartPolicy,
 } from "./machine-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
 
@@ -36,13 +40,6 @@ const closed = { additionalProperties: false } as const;
 
 const Status = OneOf(machineStatuses);
 const Desired = OneOf(machineDesiredStates);
-const policies = OneOf(restartPolicies);
-const disks = OneOf(restartDisks);
-
-const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_MAX }), {
-  description: `Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: ${RESTART_RETRIES_DEFAULT} with \`on-failure\`, null with \`always\`.`,
-});
-
 export const MachineCreateRequest = named(
   "MachineCreateRequest",
   {
@@ -78,38 +75,9 @@ export const MachineCreateRequest = named(
         examples: ["python3 /srv/worker.py"],
       }),
     ),
-    restart: Type.Optional(
-      Type.Object(
-        {
-          // What machines are for is to keep running, and what ends with success has done its work.
-          policy: Type.Optional(
-            Type.Unsafe<RestartPolicy>({
-              ...policies,
-              default: "on-failure",
-              description:
-                "`no`: never by itself. `on-failure`: when it ended otherwise than by its main process exiting with 0. `always`: whenever it ends without having been stopped.",
-            }),
-          ),
-          max_retries: Type.Optional(maxRetries),
-          disk: Type.Optional(
-            Type.Unsafe<RestartDisk>({
-              ...disks,
-              default: "keep",
-              description:
-                "What happens when its host is lost. `keep`: the machine waits for the host, which has its disk. `disposable`: by its policy it is started on another host, with a new disk, and what is on the old one is given up.",
-            }),
-          ),
-        },
-        closed,
-      ),
-    ),
+    restart: Type.Optional(restartRequest),
     stop_timeout: Type.Optional(
-      Type.String({
-        ...Duration,
-        default: formatDuration(STOP_TIMEOUT_DEFAULT_MS),
-        examples: ["30s"],
-        description: `From SIGTERM to SIGKILL when it is stopped, at most ${formatDuration(STOP_TIMEOUT_MAX_MS)}.`,
-      }),
+      Type.String({ ...stopTimeout, default: formatDuration(STOP_TIMEOUT_DEFAULT_MS) }),
     ),
   },
   {
@@ -122,6 +90,42 @@ export const MachineCreateRequest = named(
   },
 );
 export type MachineCreateRequest = Static<typeof MachineCreateRequest>;
+
+export const MachineUpdateRequest = named(
+  "MachineUpdateRequest",
+  {
+    name: Type.Optional(Nullable(NewVmName)),
+    metadata: Type.Optional(MetadataChange),
+    env: Type.Optional(EnvChange),
+    command: Type.Optional(
+      Nullable(Type.String({ minLength: 1, maxLength: COMMAND_MAX_CHARS }), {
+        description:
+          "Shell command line of the main process. Null: none, and the machine runs until it is stopped.",
+      }),
+    ),
+    size: Type.Optional(Type.String({ maxLength: 100, description: "A name from `GET /v1/sizes`." })),
+    restart: Type.Optional(restartChange),
+    stop_timeout: Type.Optional(Type.String(stopTimeout)),
+    restart_now: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Restart the machine where something is `pending` after the change, so that it takes effect. One that was stopped stays stopped.",
+      }),
+    ),
+  },
+  { env: { QUEUE: "letters", DEBUG: null }, size: "shared-cpu-2x", restart_now: true },
+);
+export type MachineUpdateRequest = Static<typeof MachineUpdateRequest>;
+
+const Pending = Type.Object(
+  {
+    size: Type.Optional(Type.String()),
+    command: Type.Optional(Nullable(Type.String())),
+    env: Type.Optional(ShownEnv),
+  },
+  closed,
+);
 
 export const Machine = named(
   "Machine",
@@ -136,14 +140,11 @@ export const Machine = named(
     metadata: Metadata,
     egress: Egress,
     command: Nullable(Type.String({ description: "Of the main process." })),
-    restart: Type.Object(
-      {
-        policy: Type.Unsafe<RestartPolicy>(policies),
-        max_retries: maxRetries,
-        disk: Type.Unsafe<RestartDisk>(disks),
-      },
-      closed,
-    ),
+    pending: Nullable(Pending, {
+      description:
+        "What was changed and takes effect when the machine is started next: the whole `env`, the `command`, the `size`, as far as they differ from those in effect. Null: nothing.",
+    }),
+    restart: restartShown,
     stop_timeout: Duration,
     host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
     snapshot_id: Nullable(
@@ -181,6 +182,7 @@ export const Machine = named(
     metadata: { service: "mail" },
     egress: exampleOf(Egress),
     command: "python3 /srv/worker.py",
+    pending: null,
     restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
     stop_timeout: "10s",
     host_id: exampleIds.host,

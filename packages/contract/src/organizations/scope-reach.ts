@@ -21,7 +21,7 @@ export const scopeReach = {
   machines: {
     what: "What is in a machine or in a snapshot of one",
     by: [["machines:execute"]],
-    how: "As with sandboxes; a machine from a snapshot with a command of its own needs it, too.",
+    how: "As with sandboxes; a machine from a snapshot with a command of its own needs it, too, and so does a change of a machine's command or environment.",
   },
   machineLogs: {
     what: "The log of a machine: what its main process prints",

@@ -1,7 +1,7 @@
 // The sandbox as `/v1` shows it: what a client sends, and what it gets back.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
+import { Duration, Env, Metadata, MetadataChange, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { countedPageOf, PageQuery } from "../page.ts";
 import { WaitsFor } from "../waits-for.ts";
@@ -80,6 +80,27 @@ export const SandboxCreateRequest = named(
   },
 );
 export type SandboxCreateRequest = Static<typeof SandboxCreateRequest>;
+
+export const SandboxUpdateRequest = named(
+  "SandboxUpdateRequest",
+  {
+    name: Type.Optional(Nullable(NewVmName)),
+    metadata: Type.Optional(MetadataChange),
+    pause_after_idle: Type.Optional(
+      Nullable(Duration, {
+        description:
+          "Only of a persistent one: it is paused when nothing has used it for so long, at least 10s and at most 24h. Null: only its timeout pauses it.",
+      }),
+    ),
+    auto_resume: Type.Optional(
+      Type.Boolean({
+        description: "Whether a call into it resumes it while it is paused; otherwise only `resume` does.",
+      }),
+    ),
+  },
+  { name: "desk", metadata: { job: "8", draft: null }, pause_after_idle: "30m" },
+);
+export type SandboxUpdateRequest = Static<typeof SandboxUpdateRequest>;
 
 export const Sandbox = named(
   "Sandbox",

@@ -17,6 +17,7 @@ export const vmEventKinds = [
   "snapshotted",
   "forked",
   "rolled_back",
+  "updated",
   "moved",
   "denied",
   "out_of_memory",
@@ -36,7 +37,7 @@ export const VmEvent = named(
     id: Type.String(),
     kind: OneOf(vmEventKinds, {
       description:
-        "`denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory. `unreachable`: its host is silent. `returned`: its host has come back with it.",
+        "`denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory. `unreachable`: its host is silent. `returned`: its host has come back with it. `updated`: it was changed by request.",
     }),
     reason: Nullable(Type.String({ description: "Why it was, or what it was about." })),
     at: Timestamp,

@@ -8,8 +8,8 @@ import { findHost } from "../hosts/host-rows.ts";
 import { lockCapacity } from "./capacity-store.ts";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import { loaded } from "./host-capacity.ts";
-import { fits } from "@skerry/contract/hosts/placement";
-import type { Found, Reservation } from "./reservation.ts";
+import { fits, place } from "@skerry/contract/hosts/placement";
+import { tooLarge, type Found, type Reservation } from "./reservation.ts";
 
 export interface HostRequest {
   readonly orgId: string;
@@ -47,6 +47,15 @@ export async function reserveOn<Row>(
   if (reserved === undefined) throw await whyNot(context, hostId);
   context.hostCapacity.saw(hostId, loaded(reserved.host, all));
   return { row: reserved.row, address: reserved.host.address };
+}
+
+/** Throws `size_too_large` where the host could not hold it if it were empty. */
+export async function refuseTooLarge(context: Context, hostId: string, size: Size): Promise<void> {
+  await context.hostCapacity.refresh();
+  const host = context.hostCapacity.withoutPending.find(({ id }) => id === hostId);
+  if (host === undefined) return;
+  const placement = place([host], size, context.limits.vcpusPerCpu);
+  if (placement.kind === "too_large") throw tooLarge({ size }, placement.largestMemoryMib);
 }
 
 function times(amounts: Partial<Amounts>, count: number): Partial<Amounts> {

@@ -234,7 +234,7 @@ function deleted({ template }: PlacementRequest): SkerryError {
   });
 }
 
-function tooLarge({ size }: PlacementRequest, largestMemoryMib: number): SkerryError {
+export function tooLarge({ size }: Pick<PlacementRequest, "size">, largestMemoryMib: number): SkerryError {
   return new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
     remediation: `The largest host gives ${largestMemoryMib} MiB to VMs; choose a smaller size.`,
     context: { field: "size", value: size.name, memory_mib: size.memory_mib },

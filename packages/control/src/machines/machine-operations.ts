@@ -10,6 +10,7 @@ import {
   MachineLogs,
   MachineLogsQuery,
   MachineStartRequest,
+  MachineUpdateRequest,
 } from "@skerry/contract/machines/machine";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
@@ -48,6 +49,9 @@ import { vmPath } from "../vms/vm-path.ts";
 import { machineVms } from "./machines.ts";
 
 const path = vmPath(machineVms);
+
+const acted = ["machine_not_found", "machine_destroyed", "machine_busy"] as const;
+const started = [...acted, "disk_gone", "disk_unreadable", ...startErrors] as const;
 
 export const machineOperations = {
   createMachine: {
@@ -104,6 +108,21 @@ export const machineOperations = {
     audit: { action: "machine.get", resource: "machine" },
     errors: ["machine_not_found"],
   },
+  updateMachine: {
+    surface: "v1",
+    method: "PATCH",
+    path: "/v1/machines/:id",
+    tag: "machines",
+    summary: "Change a machine",
+    description:
+      "What is left out stays as it is. `name`, `metadata`, `restart` and `stop_timeout` are changed at once. `env`, `command` and `size` are taken over by its next start, whatever starts it; until then the answer has them in `pending`. With `restart_now` the machine is restarted for that: 202 says that this goes on. Where it could not be started, the change stays, and `reason` says why it does not run. A larger `size` is refused where there is no room for it now on the machine's host or in the organization's limits; room is taken by the start. To change `env` or `command` the token needs the scope `machines:execute` as well.",
+    ...path,
+    body: MachineUpdateRequest,
+    answers: { 200: Machine, 202: Machine },
+    access: { scope: "machines:write", role: "member", rate: "expensive" },
+    audit: { action: "machine.update", resource: "machine" },
+    errors: [...started, "invalid_duration", "invalid_env", "name_taken", "timeout_too_long", "unknown_size"],
+  },
   destroyMachine: {
     surface: "v1",
     method: "DELETE",
@@ -118,9 +137,6 @@ export const machineOperations = {
     errors: ["machine_not_found"],
   },
 } as const satisfies Operations;
-
-const acted = ["machine_not_found", "machine_destroyed", "machine_busy"] as const;
-const started = [...acted, "disk_gone", "disk_unreadable", ...startErrors] as const;
 
 /** Whether it runs. 202: another request is at work on it, or its host is away; what was asked for is stored and will be carried out. */
 export const machinePowerOperations = {

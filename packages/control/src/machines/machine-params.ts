@@ -84,7 +84,7 @@ function readFields(request: MachineCreateRequest): Omit<MachineParams, "origin"
  * By default a machine that fails is started again, and one whose work is done is not. It gives up after ten times in a row, so that
  * what can never work does not work at it forever; what should run in any case (`always`) says so.
  */
-function readRestart({
+export function readRestart({
   policy = "on-failure",
   max_retries: maxRetries,
   disk = "keep",

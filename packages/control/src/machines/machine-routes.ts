@@ -38,6 +38,7 @@ import { carryOutPowerAction } from "./machine-power-actions.ts";
 import { getMachine, listMachinesOf, machineFor, machineVms } from "./machines.ts";
 import { listMachineRestarts } from "./machine-restarts.ts";
 import type { MachineRow } from "./machine-store.ts";
+import { updateMachine } from "./update-machine.ts";
 
 export const machineRoutes = routes(machineOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
@@ -47,6 +48,14 @@ export const machineRoutes = routes(machineOperations, (context) => ({
   getMachine: async (request) => {
     const caller = callerOf(request);
     return machineFor(caller, await getMachine(context, caller, request.params.id));
+  },
+  updateMachine: async (request, reply) => {
+    const caller = callerOf(request);
+    const { params, body } = request;
+    const row = await updateMachine(context, caller, { id: params.id, request: body });
+    const isToRestart = body.restart_now === true && row.pending !== null && row.desired === "running";
+    void reply.code(isToRestart ? 202 : 200);
+    return machineFor(caller, row);
   },
   destroyMachine: (request) => destroyMachine(context, callerOf(request), request.params.id),
 }));

@@ -7,7 +7,9 @@ import {
   type RestartDisk,
   type RestartPolicy,
 } from "@skerry/contract/machines/machine-status";
+import type { Size } from "@skerry/contract/sizes";
 import type { NextEvent } from "../db/tables/event-tables.ts";
+import type { PendingValues } from "../db/tables/machine-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { withoutFailure } from "../db/host-failure.ts";
@@ -15,6 +17,7 @@ import { BatchLoader } from "../db/batch-loader.ts";
 import type { StoredWait } from "../db/tables/stored-wait.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { erasedEnv } from "../vms/env.ts";
+import { readSize } from "../values/sizes.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -122,6 +125,12 @@ export type MachineChange = Pick<
   | "execution_id"
   | "host_id"
   | "disk_gib"
+  | "size"
+  | "vcpus"
+  | "memory_mib"
+  | "command"
+  | "env"
+  | "pending"
   | "exit_code"
   | "restarts"
   | "retries"
@@ -174,6 +183,64 @@ export async function changeMachine(
   change: MachineChange & Pick<Values, "version">,
 ): Promise<MachineRow | undefined> {
   return write(db, seen, change);
+}
+
+/** What a request changes of a machine, whatever its status is. */
+export interface MachineUpdate {
+  readonly name: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly stop_timeout_ms: number;
+  readonly restart_policy: RestartPolicy;
+  readonly restart_max_retries: number | null;
+  readonly restart_disk: RestartDisk;
+  readonly pending: PendingValues | null;
+}
+
+/**
+ * Writes all of it where the row still has what the update was made of. The version stays: the replica that works on the machine goes on.
+ * Throws `name_taken`.
+ */
+export function updateMachineRow(
+  db: Queries,
+  seen: MachineRow,
+  { name, metadata, pending, ...others }: MachineUpdate,
+): Promise<MachineRow | undefined> {
+  const neverRan = seen.status === "failed" && seen.started_at === null;
+  return db
+    .updateTable("machines")
+    .set({
+      ...others,
+      name,
+      // One that never ran has given its name up.
+      unique_name: neverRan ? null : name,
+      metadata: JSON.stringify(metadata),
+      pending: pending === null ? null : JSON.stringify(pending),
+    })
+    .where("id", "=", seen.id)
+    .where("version", "=", seen.version)
+    .where("status", "=", seen.status)
+    .where("changed_seq", "=", seen.changed_seq)
+    .returningAll()
+    .returning(restartAt.as("restart_at"))
+    .returning(restartWaits.as("restart_waits"))
+    .executeTakeFirst()
+    .catch(refuseTakenName(machineTable, name));
+}
+
+/** Of a start that takes over what waits for it. What was changed since the row was read waits for the next one. */
+export function takenOver({ pending }: Pick<MachineRow, "pending">): MachineChange & { size?: string } {
+  if (pending === null) return {};
+  const { size, command, env } = pending;
+  return {
+    ...(size === undefined ? {} : columnsOf(readSize(size))),
+    ...(command === undefined ? {} : { command }),
+    ...(env === undefined ? {} : { env: JSON.stringify(env) }),
+    pending: sql<string | null>`nullif(pending, ${JSON.stringify(pending)}::jsonb)`,
+  };
+}
+
+function columnsOf({ name, vcpus, memory_mib }: Size) {
+  return { size: name, vcpus, memory_mib };
 }
 
 function write(db: Queries, { id, version, status }: Seen, values: Values): Promise<MachineRow | undefined> {

@@ -97,7 +97,7 @@ const BUSY_RETRY_S = 1;
 /** With the values of its environment where the caller may see them. */
 export function machineFor(caller: Caller, row: MachineRow): Machine {
   const machine = machineOf(row);
-  return mayReadEnv(caller, "machines") ? { ...machine, env: row.env } : machine;
+  return mayReadEnv(caller, "machines") ? { ...machine, env: row.env, pending: row.pending } : machine;
 }
 
 /** As anybody who may read it sees it. */
@@ -113,6 +113,7 @@ export function machineOf(row: MachineRow): Machine {
     metadata: row.metadata,
     egress: row.egress,
     command: row.command,
+    pending: pendingWithoutValues(row.pending),
     restart: {
       policy: row.restart_policy,
       max_retries: row.restart_max_retries,
@@ -156,6 +157,11 @@ const hostWaits: Readonly<Partial<Record<MachineStatus, string>>> = {
   stopping: "which stops its microVM",
   destroying: "which removes its microVM",
 };
+
+function pendingWithoutValues(pending: MachineRow["pending"]): Machine["pending"] {
+  const { env, ...others } = pending ?? {};
+  return pending && { ...others, ...(env === undefined ? {} : { env: withoutValues(env) }) };
+}
 
 function runs({ status }: MachineRow): boolean {
   return status === "running" || status === "stopping";

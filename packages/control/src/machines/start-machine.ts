@@ -14,6 +14,7 @@ import {
   extendMachineClaim,
   machineById,
   renewed,
+  takenOver,
   toldAsRollback,
   transitionMachine,
   type MachineChange,
@@ -47,10 +48,13 @@ export async function startMachine(
   return timed(context.metrics.machineStart, async () => {
     const { on, anew } = await placeFor(context, row, newDisk);
     const keepsDisk = row.started_at !== null && on !== undefined && !newDisk;
+    // A start that may find no disk goes on in the memory of a snapshot, which has the size and the main process of now.
+    const mayRollBack = keepsDisk && row.rollback_to !== null;
+    const next = mayRollBack ? {} : takenOver(row);
     const request: PlacementRequest = {
       orgId: row.org_id,
       template: row.template,
-      size: readSize(row.size),
+      size: readSize(next.size ?? row.size),
       quotas: ({ disk_gib }) => {
         // Nothing is held for a machine that never ran.
         if (row.started_at === null) return { machines: 1, disk_gib };
@@ -62,6 +66,7 @@ export async function startMachine(
     const reserving = reserve(context, request, async (transaction, { host, template }) => {
       const starting = await transitionMachine(transaction, row, "starting", {
         ...change,
+        ...next,
         execution_id: newId("incarnation"),
         host_id: host.id,
         host_lost: false,

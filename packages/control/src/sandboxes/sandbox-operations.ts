@@ -5,6 +5,7 @@ import {
   SandboxCreateRequest,
   SandboxList,
   SandboxListQuery,
+  SandboxUpdateRequest,
 } from "@skerry/contract/sandboxes/sandbox";
 import { NoFields } from "@skerry/contract/named";
 import type { Operations } from "../api/operation.ts";
@@ -108,6 +109,28 @@ export const sandboxOperations = {
     access: { scope: "sandboxes:read", role: "viewer", rate: "read" },
     audit: { action: "sandbox.get", resource: "sandbox" },
     errors: ["sandbox_not_found"],
+  },
+  updateSandbox: {
+    surface: "v1",
+    method: "PATCH",
+    path: "/v1/sandboxes/:id",
+    tag: "sandboxes",
+    summary: "Change a sandbox",
+    description:
+      "What is left out stays as it is. The change is in effect when the answer comes; a paused sandbox stays paused. Its expiry is moved by `keepalive`, and its egress rules have a call of their own.",
+    ...path,
+    body: SandboxUpdateRequest,
+    answers: { 200: Sandbox },
+    access: { scope: "sandboxes:write", role: "member", rate: "write" },
+    audit: { action: "sandbox.update", resource: "sandbox" },
+    errors: [
+      "sandbox_not_found",
+      "sandbox_not_running",
+      "sandbox_expired",
+      "invalid_duration",
+      "name_taken",
+      "timeout_too_long",
+    ],
   },
   destroySandbox: {
     surface: "v1",

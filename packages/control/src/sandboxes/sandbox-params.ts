@@ -58,8 +58,15 @@ function readFields(request: SandboxCreateRequest): Omit<SandboxParams, "origin"
   };
 }
 
-function readPauseAfterIdle({ mode, pause_after_idle: text }: SandboxCreateRequest): number | null {
-  if (text === undefined) return null;
+/** Null: nothing but the end of its time pauses it. */
+export function readPauseAfterIdle({
+  mode,
+  pause_after_idle: text,
+}: {
+  readonly mode?: SandboxMode;
+  readonly pause_after_idle?: string | null;
+}): number | null {
+  if (text === undefined || text === null) return null;
   if (mode !== "persistent")
     throw new SkerryError(
       "bad_request",

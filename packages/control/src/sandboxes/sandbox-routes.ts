@@ -36,6 +36,7 @@ import { destroySandbox } from "./destroy-sandbox.ts";
 import { sandboxOperations, sandboxVmOperations } from "./sandbox-operations.ts";
 import { getSandbox, keepAlive, listSandboxesOf, sandboxFor } from "./sandboxes.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
+import { updateSandbox } from "./update-sandbox.ts";
 
 export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
@@ -45,6 +46,13 @@ export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   getSandbox: async (request) => {
     const caller = callerOf(request);
     return sandboxFor(caller, await getSandbox(context, caller, request.params.id));
+  },
+  updateSandbox: async (request) => {
+    const caller = callerOf(request);
+    return sandboxFor(
+      caller,
+      await updateSandbox(context, caller, { id: request.params.id, request: request.body }),
+    );
   },
   destroySandbox: (request) => destroySandbox(context, callerOf(request), request.params.id),
   keepSandboxAlive: (request) =>

@@ -8,6 +8,12 @@ export const machineCalls = {
   createMachine: async () => call("POST", "/v1/machines", { template: "base" }),
   listMachines: async () => call("GET", "/v1/machines"),
   getMachine: async (world) => call("GET", await machine(world)),
+  updateMachine: async (world) =>
+    call("PATCH", await machine(world), {
+      metadata: { team: "b" },
+      size: "shared-cpu-2x",
+      restart_now: true,
+    }),
   destroyMachine: async (world) => call("DELETE", await machine(world)),
   startMachine: async (world) => {
     const path = await machine(world);

@@ -9,6 +9,8 @@ export const sandboxCalls = {
   listSandboxes: async () => call("GET", "/v1/sandboxes"),
   getSandbox: async (world) => call("GET", await sandbox(world)),
   destroySandbox: async (world) => call("DELETE", await sandbox(world)),
+  updateSandbox: async (world) =>
+    call("PATCH", await sandbox(world), { metadata: { team: "b" }, auto_resume: false }),
   keepSandboxAlive: async (world) => call("POST", await sandbox(world, "/keepalive"), { timeout: "20h" }),
   pauseSandbox: async (world) => call("POST", await persistent(world, "/pause")),
   resumeSandbox: async (world) => {

@@ -21,6 +21,13 @@ export const machineClientCalls = {
     python: "skerry.machines.get({id})",
     cli: "machine show {id} --json",
   },
+  updateMachine: {
+    sdk: ({ machines }, { id }) =>
+      machines.update(id, { metadata: { team: "b" }, size: "shared-cpu-2x", restart_now: true }),
+    python:
+      'skerry.machines.update({id}, {"metadata": {"team": "b"}, "size": "shared-cpu-2x", "restart_now": True})',
+    cli: "machine update {id} --metadata team=b --size shared-cpu-2x --restart-now --json",
+  },
   destroyMachine: {
     sdk: ({ machines }, { id }) => machines.destroy(id),
     python: "skerry.machines.destroy({id})",

@@ -27,6 +27,11 @@ export const sandboxClientCalls = {
     cli: "sandbox destroy {id}",
     gives: { cli: expect.stringMatching(/^sbx_\w+ destroyed\n$/) },
   },
+  updateSandbox: {
+    sdk: ({ sandboxes }, { id }) => sandboxes.update(id, { metadata: { team: "b" }, auto_resume: false }),
+    python: 'skerry.sandboxes.update({id}, {"metadata": {"team": "b"}, "auto_resume": False})',
+    cli: "sandbox update {id} --metadata team=b --no-auto-resume --json",
+  },
   keepSandboxAlive: {
     sdk: ({ sandboxes }, { id }) => sandboxes.keepalive(id, "20h"),
     python: 'skerry.sandboxes.keepalive({id}, timeout="20h")',

@@ -528,6 +528,17 @@ MachineEndCause = Literal[
     "unknown",
 ]
 
+MachineUpdateRequestRestartPolicy = Literal[
+    "no",
+    "on-failure",
+    "always",
+]
+
+MachineUpdateRequestRestartDisk = Literal[
+    "keep",
+    "disposable",
+]
+
 Role = Literal[
     "viewer",
     "member",
@@ -659,6 +670,7 @@ VmEventKind = Literal[
     "snapshotted",
     "forked",
     "rolled_back",
+    "updated",
     "moved",
     "denied",
     "out_of_memory",
@@ -1821,6 +1833,14 @@ class LoginCodeQuestion(TypedDict):
     code: str
 
 
+class MachinePending(TypedDict, total=False):
+    size: SizeName
+    command: Optional[str]
+    #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
+    #: erased because the destruction has begun.
+    env: Dict[str, Optional[str]]
+
+
 class MachineRestart(TypedDict):
     policy: MachineRestartPolicy
     #: Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: 10
@@ -1859,6 +1879,9 @@ class Machine(TypedDict):
     egress: Egress
     #: Of the main process.
     command: Optional[str]
+    #: What was changed and takes effect when the machine is started next: the whole `env`, the `command`, the `size`,
+    #: as far as they differ from those in effect. Null: nothing.
+    pending: Optional[MachinePending]
     restart: MachineRestart
     #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
     stop_timeout: str
@@ -1978,6 +2001,36 @@ class MachineStartRequest(TypedDict, total=False):
     #: Start it with a new disk of its template, also where its own is lost or unreadable, or its host is away. What is
     #: on the old disk is given up: it is removed. Default: `false`.
     new_disk: bool
+
+
+class MachineUpdateRequestRestart(TypedDict, total=False):
+    #: Another policy brings its own default of `max_retries`, unless that is given.
+    policy: MachineUpdateRequestRestartPolicy
+    #: Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: 10
+    #: with `on-failure`, null with `always`.
+    max_retries: Optional[int]
+    disk: MachineUpdateRequestRestartDisk
+
+
+class MachineUpdateRequest(TypedDict, total=False):
+    #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
+    #: as an id does (`sbx_`, `mch_`).
+    name: Optional[str]
+    #: Labels to set, name to value. Null removes one; those that are left out stay.
+    metadata: Dict[str, Optional[str]]
+    #: Environment variables to set, name to value. Null removes one; those that are left out stay.
+    env: Dict[str, Optional[str]]
+    #: Shell command line of the main process. Null: none, and the machine runs until it is stopped.
+    command: Optional[str]
+    #: A name from `GET /v1/sizes`.
+    size: SizeName
+    #: What is left out stays as it is.
+    restart: MachineUpdateRequestRestart
+    #: From SIGTERM to SIGKILL when it is stopped, at most 5m.
+    stop_timeout: str
+    #: Restart the machine where something is `pending` after the change, so that it takes effect. One that was stopped
+    #: stays stopped. Default: `false`.
+    restart_now: bool
 
 
 class Me(TypedDict):
@@ -2435,6 +2488,19 @@ class SandboxList(_SandboxListRequired, total=False):
     counts: SandboxListCounts
 
 
+class SandboxUpdateRequest(TypedDict, total=False):
+    #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
+    #: as an id does (`sbx_`, `mch_`).
+    name: Optional[str]
+    #: Labels to set, name to value. Null removes one; those that are left out stay.
+    metadata: Dict[str, Optional[str]]
+    #: Only of a persistent one: it is paused when nothing has used it for so long, at least 10s and at most 24h. Null:
+    #: only its timeout pauses it.
+    pause_after_idle: Optional[str]
+    #: Whether a call into it resumes it while it is paused; otherwise only `resume` does.
+    auto_resume: bool
+
+
 class SessionCreateRequest(TypedDict, total=False):
     #: An API token, `sk_…`. This, or `code`.
     token: str
@@ -2727,7 +2793,8 @@ class UsagePoint(TypedDict):
 class VmEvent(TypedDict):
     id: str
     #: `denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory.
-    #: `unreachable`: its host is silent. `returned`: its host has come back with it.
+    #: `unreachable`: its host is silent. `returned`: its host has come back with it. `updated`: it was changed by
+    #: request.
     kind: VmEventKind
     #: Why it was, or what it was about.
     reason: Optional[str]

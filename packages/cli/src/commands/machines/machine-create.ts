@@ -1,36 +1,24 @@
 // `skerry machine create`.
 
-import { RESTART_RETRIES_MAX } from "@skerry/contract/bounds";
-import {
-  restartDisks,
-  restartPolicies,
-  type RestartDisk,
-  type RestartPolicy,
-} from "@skerry/contract/machines/machine-status";
 import type { MachineCreateRequest } from "@skerry/sdk";
-import { InvalidArgumentError, Option, type Command } from "commander";
+import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
+import { addPolicyFlags, policyRequest, type PolicyFlags } from "./policy-flags.ts";
 
-interface CreateFlags extends EgressFlags, EnvFlags {
+interface CreateFlags extends EgressFlags, EnvFlags, PolicyFlags {
   readonly template?: string;
   readonly snapshot?: string;
   readonly name?: string;
   readonly size?: string;
   readonly metadata?: Record<string, string>;
   readonly command?: string;
-  readonly restart?: RestartPolicy;
-  readonly maxRetries?: number | typeof UNLIMITED;
-  readonly restartDisk?: RestartDisk;
-  readonly stopTimeout?: string;
   readonly json?: boolean;
 }
-
-const UNLIMITED = "unlimited";
 
 export function registerMachineCreate(machine: Command, cli: Cli): void {
   const command = machine
@@ -45,24 +33,13 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     .option("--name <name>", "a name that commands take in the place of the id")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair)
-    .option("--command <line>", "shell command line of its main process, whose end is the machine's")
-    .addOption(
-      new Option("--restart <policy>", "when it is started again by itself (default: on-failure)").choices(
-        restartPolicies,
-      ),
-    )
-    .option(
-      "--max-retries <count>",
-      "restarts in a row before it is given up, or `unlimited` (default: 10 with on-failure)",
-      retries,
-    )
-    .addOption(
-      new Option(
-        "--restart-disk <what>",
-        "when its host is lost: keep (wait for the host, which has its disk) or disposable (start elsewhere with a new disk) (default: keep)",
-      ).choices(restartDisks),
-    )
-    .option("--stop-timeout <duration>", "from SIGTERM to SIGKILL (default: 10s, at most 5m)");
+    .option("--command <line>", "shell command line of its main process, whose end is the machine's");
+  addPolicyFlags(command, {
+    restart: "on-failure",
+    maxRetries: "10 with on-failure",
+    restartDisk: "keep",
+    stopTimeout: "10s",
+  });
   addEgressFlags(addEnvFlags(command, "environment variable of its processes"))
     .option("--json", "print the machine as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
@@ -74,15 +51,6 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     "skerry machine create --template base --name web --command 'exec python3 -m http.server' --restart always",
     "skerry machine create --template base --command 'python3 /srv/job.py' --max-retries 3 --stop-timeout 1m",
     "skerry machine create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
-  );
-}
-
-function retries(text: string): number | typeof UNLIMITED {
-  if (text === UNLIMITED) return UNLIMITED;
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : -1;
-  if (count >= 0 && count <= RESTART_RETRIES_MAX) return count;
-  throw new InvalidArgumentError(
-    `It must be a whole number from 0 to ${RESTART_RETRIES_MAX}, or "${UNLIMITED}".`,
   );
 }
 
@@ -120,24 +88,9 @@ interface Wish extends Omit<CreateFlags, "env" | "template"> {
 }
 
 function createRequest(flags: Wish): MachineCreateRequest {
-  const { template, snapshot, name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
-  const restart = given({
-    policy: flags.restart,
-    max_retries: maxRetries === UNLIMITED ? null : maxRetries,
-    disk: flags.restartDisk,
-  });
+  const { template, snapshot, name, size, env, metadata, command } = flags;
   return {
-    ...given({
-      template,
-      snapshot,
-      name,
-      size,
-      env,
-      metadata,
-      egress: egressRequest(flags),
-      command,
-      stop_timeout: stopTimeout,
-    }),
-    ...(Object.keys(restart).length === 0 ? {} : { restart }),
+    ...given({ template, snapshot, name, size, env, metadata, egress: egressRequest(flags), command }),
+    ...policyRequest(flags),
   };
 }

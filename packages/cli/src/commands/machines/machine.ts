@@ -5,6 +5,7 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { registerMachineCreate } from "./machine-create.ts";
 import { registerMachineLife } from "./machine-life.ts";
+import { registerMachineUpdate } from "./machine-update.ts";
 import { registerMachineLogs } from "./machine-logs.ts";
 import { registerMachineRestarts } from "./machine-restarts.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
@@ -34,6 +35,7 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   );
   registerMachineCreate(machine, cli);
   registerMachineLife(machine, cli);
+  registerMachineUpdate(machine, cli);
   registerMachineLogs(machine, cli);
   registerMachineRestarts(machine, cli);
   registerVmSnapshot(machine, cli, machineNoun);

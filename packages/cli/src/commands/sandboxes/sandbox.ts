@@ -9,6 +9,7 @@ import { registerVmRollback } from "../vms/vm-rollback.ts";
 import { registerVmFork } from "../vms/vm-fork.ts";
 import { registerVmSnapshot } from "../vms/vm-snapshot.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
+import { registerSandboxUpdate } from "./sandbox-update.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
 import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
@@ -41,6 +42,7 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerVmFile(sandbox, cli, sandboxNoun);
   registerVmWatch(sandbox, cli, sandboxNoun);
   registerSandboxLife(sandbox, cli);
+  registerSandboxUpdate(sandbox, cli);
   registerSandboxPower(sandbox, cli);
   registerVmSnapshot(sandbox, cli, sandboxNoun);
   registerVmFork(sandbox, cli, sandboxNoun);

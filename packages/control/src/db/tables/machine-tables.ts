@@ -13,6 +13,14 @@ import type {
 import type { NextEvent } from "./event-tables.ts";
 import type { Json, SetTime, Time } from "./columns.ts";
 
+/** What a machine takes over at its next start, as far as it differs from what is in effect. */
+export interface PendingValues {
+  readonly size?: string;
+  readonly command?: string | null;
+  /** The whole environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface MachineTables {
   machines: {
     id: string;
@@ -30,6 +38,8 @@ export interface MachineTables {
     desired: Generated<MachineDesired>;
     restart_wished: Generated<boolean>;
     version: Generated<number>;
+    /** Another one with each change of what is shown; see db/migrations/0027-changes.ts. */
+    changed_seq: Generated<string>;
     execution_id: string;
     host_id: string;
     /** Null: erased, because its destruction has begun. */
@@ -39,6 +49,8 @@ export interface MachineTables {
     egress_version: Generated<number>;
     egress_applied: Generated<number>;
     command: string | null;
+    /** Null: nothing waits for a start. */
+    pending: ColumnType<PendingValues | null, string | null | undefined, string | null>;
     stop_timeout_ms: number;
     restart_policy: RestartPolicy;
     restart_max_retries: number | null;

@@ -19,6 +19,7 @@ from ..types import (
     MachineEnd,
     MachineEndList,
     MachineStatus,
+    MachineUpdateRequest,
     SizeName,
 )
 from ._http import AsyncHttp
@@ -169,6 +170,19 @@ class AsyncMachines(AsyncVmCalls):
     async def stop(self, id: str) -> Machine:
         """SIGTERM to its main process, SIGKILL after its ``stop_timeout``. Its disk is kept, and nothing starts it again by itself."""
         request = Request("POST", f"{self._at(id)}/stop", answer_within_s=STOP_WITHIN_S)
+        return await self._http.json(request, Machine)
+
+    async def update(self, id: str, changes: MachineUpdateRequest) -> Machine:
+        """Changes what is named, and leaves the rest as it is; in ``env`` and ``metadata`` None removes an entry. ``env``, ``command`` and
+        ``size`` wait in ``pending`` of the answer until the machine is started next, or with ``restart_now`` until it is restarted for that.
+        Code ``no_capacity``, ``size_too_large`` or ``quota_exceeded`` where there is no room for a larger size: nothing is changed then."""
+        request = Request(
+            "PATCH",
+            self._at(id),
+            json=cast(Mapping[str, object], changes),
+            sends_none=True,
+            answer_within_s=STOP_WITHIN_S + CREATE_WITHIN_S,
+        )
         return await self._http.json(request, Machine)
 
     async def restart(self, id: str) -> Machine:

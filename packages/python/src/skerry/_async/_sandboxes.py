@@ -26,6 +26,7 @@ from ..types import (
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
+    SandboxUpdateRequest,
     SignedUrl,
     Snapshot,
     SizeName,
@@ -154,6 +155,13 @@ class AsyncSandboxes(AsyncVmCalls):
         """Destroys a sandbox. Works from every status, and more than once."""
         await self._http.done(Request("DELETE", self._at(id)))
 
+    async def update(self, id: str, changes: SandboxUpdateRequest) -> AsyncSandbox:
+        """Changes what is named, and leaves the rest as it is; in ``metadata`` None removes a label, and None for ``name`` or
+        ``pause_after_idle`` takes it away. Its time is changed by ``keepalive``, its egress rules by ``set_egress``."""
+        json = cast(Mapping[str, object], changes)
+        request = Request("PATCH", self._at(id), json=json, sends_none=True)
+        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+
     async def keepalive(self, id: str, *, timeout: Optional[str] = None) -> AsyncSandbox:
         """Moves the sandbox's expiry to ``timeout`` from now; never to earlier than it is. More than 24 h counts as 24 h. Without ``timeout`` the
         sandbox's own is used."""
@@ -200,7 +208,7 @@ class AsyncSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """As of the last ``create``, ``get``, ``refresh``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
+        """As of the last ``create``, ``get``, ``refresh``, ``update``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
         return self._info
 
     def __repr__(self) -> str:
@@ -210,6 +218,11 @@ class AsyncSandbox:
     async def refresh(self) -> AsyncSandbox:
         """Reads ``info`` again."""
         self._info = (await self._sandboxes.get(self.id)).info
+        return self
+
+    async def update(self, changes: SandboxUpdateRequest) -> AsyncSandbox:
+        """See ``AsyncSandboxes.update``."""
+        self._info = (await self._sandboxes.update(self.id, changes)).info
         return self
 
     async def keepalive(self, *, timeout: Optional[str] = None) -> AsyncSandbox:

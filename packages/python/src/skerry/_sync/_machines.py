@@ -20,6 +20,7 @@ from ..types import (
     MachineEnd,
     MachineEndList,
     MachineStatus,
+    MachineUpdateRequest,
     SizeName,
 )
 from ._http import Http
@@ -170,6 +171,19 @@ class Machines(VmCalls):
     def stop(self, id: str) -> Machine:
         """SIGTERM to its main process, SIGKILL after its ``stop_timeout``. Its disk is kept, and nothing starts it again by itself."""
         request = Request("POST", f"{self._at(id)}/stop", answer_within_s=STOP_WITHIN_S)
+        return self._http.json(request, Machine)
+
+    def update(self, id: str, changes: MachineUpdateRequest) -> Machine:
+        """Changes what is named, and leaves the rest as it is; in ``env`` and ``metadata`` None removes an entry. ``env``, ``command`` and
+        ``size`` wait in ``pending`` of the answer until the machine is started next, or with ``restart_now`` until it is restarted for that.
+        Code ``no_capacity``, ``size_too_large`` or ``quota_exceeded`` where there is no room for a larger size: nothing is changed then."""
+        request = Request(
+            "PATCH",
+            self._at(id),
+            json=cast(Mapping[str, object], changes),
+            sends_none=True,
+            answer_within_s=STOP_WITHIN_S + CREATE_WITHIN_S,
+        )
         return self._http.json(request, Machine)
 
     def restart(self, id: str) -> Machine:

@@ -27,6 +27,7 @@ from ..types import (
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
+    SandboxUpdateRequest,
     SignedUrl,
     Snapshot,
     SizeName,
@@ -155,6 +156,13 @@ class Sandboxes(VmCalls):
         """Destroys a sandbox. Works from every status, and more than once."""
         self._http.done(Request("DELETE", self._at(id)))
 
+    def update(self, id: str, changes: SandboxUpdateRequest) -> Sandbox:
+        """Changes what is named, and leaves the rest as it is; in ``metadata`` None removes a label, and None for ``name`` or
+        ``pause_after_idle`` takes it away. Its time is changed by ``keepalive``, its egress rules by ``set_egress``."""
+        json = cast(Mapping[str, object], changes)
+        request = Request("PATCH", self._at(id), json=json, sends_none=True)
+        return Sandbox(self, self._http.json(request, SandboxInfo))
+
     def keepalive(self, id: str, *, timeout: Optional[str] = None) -> Sandbox:
         """Moves the sandbox's expiry to ``timeout`` from now; never to earlier than it is. More than 24 h counts as 24 h. Without ``timeout`` the
         sandbox's own is used."""
@@ -201,7 +209,7 @@ class Sandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """As of the last ``create``, ``get``, ``refresh``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
+        """As of the last ``create``, ``get``, ``refresh``, ``update``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
         return self._info
 
     def __repr__(self) -> str:
@@ -211,6 +219,11 @@ class Sandbox:
     def refresh(self) -> Sandbox:
         """Reads ``info`` again."""
         self._info = (self._sandboxes.get(self.id)).info
+        return self
+
+    def update(self, changes: SandboxUpdateRequest) -> Sandbox:
+        """See ``Sandboxes.update``."""
+        self._info = (self._sandboxes.update(self.id, changes)).info
         return self
 
     def keepalive(self, *, timeout: Optional[str] = None) -> Sandbox:
