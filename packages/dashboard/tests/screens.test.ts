@@ -116,6 +116,29 @@ test("a machine shows its console, its restarts and its details", async () => {
   await page.getByText("Restart policy").waitFor();
 });
 
+test("a machine and a sandbox are changed where their details are, and what waits for a start is told", async () => {
+  const { page } = dashboard;
+  await dashboard.logIn(world.token, `/machines/${machine}/details`);
+  await page.getByText("Change it").click();
+  await page.getByLabel("Command", { exact: true }).fill("exec new");
+  await page.getByLabel("Size", { exact: true }).selectOption("shared-cpu-2x");
+  await page.getByRole("button", { name: "Change the machine", exact: true }).click();
+  await page.getByText("size shared-cpu-2x, command exec new").waitFor();
+  const changed = await world.call("GET", `/v1/machines/${machine}`);
+  expect(changed.body).toMatchObject({
+    name: "web-2",
+    stop_timeout: "10s",
+    pending: { size: "shared-cpu-2x", command: "exec new" },
+  });
+  const made = await world.createSandbox({ name: "desk" });
+  await page.goto(`${dashboard.url}/ui/sandboxes/${made.id}`);
+  await page.getByText("Change it").click();
+  await page.getByLabel("Name", { exact: true }).fill("");
+  await page.getByRole("button", { name: "Change the sandbox", exact: true }).click();
+  await page.getByRole("heading", { level: 1 }).getByText("desk").waitFor({ state: "detached" });
+  expect((await world.call("GET", `/v1/sandboxes/${made.id}`)).body["name"]).toBeNull();
+});
+
 test("what others make is told above the list, and what they end is marked in its row, while nothing moves", async () => {
   const { page } = dashboard;
   const body = { template: "base", name: "first" };

@@ -1,4 +1,5 @@
-import type { Machine } from "@skerry/sdk";
+import type { Machine, MachineUpdateRequest } from "@skerry/sdk";
+import { schema } from "openapi:MachineUpdateRequest";
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { useLoaded } from "../live/use-loaded.ts";
@@ -9,6 +10,7 @@ import { Facts, Panel } from "../ui/panel.tsx";
 import { printable } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
+import { Change } from "../vm/change.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
 import { CONSOLE_LINES, deed } from "../vm/vm-requests.ts";
@@ -95,7 +97,9 @@ function Details({ machine }: { readonly machine: Machine }) {
       <Facts
         facts={[
           ["Wanted", machine.desired],
+          ["Size", machine.size],
           ["Main process", machine.command],
+          ["Waits for its next start", waiting(machine)],
           ["Restart policy", machine.restart.policy],
           ["Restarts", machine.restarts],
           ["Exit code", machine.exit_code],
@@ -105,6 +109,33 @@ function Details({ machine }: { readonly machine: Machine }) {
           ["Started", <When at={machine.started_at} />],
         ]}
       />
+      {machine.status !== "destroyed" && <ChangeMachine machine={machine} />}
     </Panel>
   );
 }
+
+function waiting({ pending }: Machine): string | null {
+  if (pending === null) return null;
+  const { env, ...others } = pending;
+  const texts = Object.entries(others).map(([name, value]) => `${name} ${value ?? "(none)"}`);
+  return [...texts, ...(env === undefined ? [] : ["environment"])].join(", ");
+}
+
+function ChangeMachine({ machine }: { readonly machine: Machine }) {
+  const { id, name, size, command, stop_timeout } = { ...machine, ...machine.pending };
+  const sizes = useLoaded("sizes", (signal) => skerry.sizes.list({ signal }));
+  return (
+    <Change
+      kind={machineKind}
+      id={id}
+      schema={schema}
+      labels={{ name: "Name", size: "Size", command: "Command", stop_timeout: "Stop timeout" }}
+      choices={{ size: sizes.value?.map((one) => one.name) ?? [size] }}
+      now={{ name, size, command, stop_timeout }}
+      send={async (changes) => resources.machine.put(await skerry.machines.update(id, changes as Changes))}
+    />
+  );
+}
+
+/** The form has a size always. */
+type Changes = Omit<MachineUpdateRequest, "size" | "stop_timeout">;

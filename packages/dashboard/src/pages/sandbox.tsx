@@ -1,4 +1,5 @@
 import type { SandboxInfo } from "@skerry/sdk";
+import { schema } from "openapi:SandboxUpdateRequest";
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { Action } from "../ui/action.tsx";
@@ -6,6 +7,7 @@ import { call, command, type RequestWords } from "../ui/copy-as.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
+import { Change } from "../vm/change.tsx";
 import { sandboxKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
 import { deed } from "../vm/vm-requests.ts";
@@ -95,6 +97,22 @@ function Details({ of: sandbox }: OfSandbox) {
           ["Environment", labels(sandbox.env)],
         ]}
       />
+      {sandbox.status !== "destroyed" && sandbox.status !== "failed" && <ChangeSandbox sandbox={sandbox} />}
     </Panel>
+  );
+}
+
+function ChangeSandbox({ sandbox }: { readonly sandbox: SandboxInfo }) {
+  const { id, name, mode, pause_after_idle } = sandbox;
+  const isPersistent = mode === "persistent";
+  return (
+    <Change
+      kind={sandboxKind}
+      id={id}
+      schema={schema}
+      labels={{ name: "Name", ...(isPersistent && { pause_after_idle: "Pause after idle" }) }}
+      now={{ name, ...(isPersistent && { pause_after_idle }) }}
+      send={async (changes) => resources.sandbox.put((await skerry.sandboxes.update(id, changes)).info)}
+    />
   );
 }
