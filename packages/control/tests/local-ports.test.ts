@@ -72,6 +72,12 @@ test("localhost itself, and every other name below it, is the API's", async () =
     expect((await ask(`${host}:${listensOn}`, "/v1/health")).status, host).toBe(200);
 });
 
+test("below the name of a port nothing is served", async () => {
+  const port = await guest.serve((_request, response) => response.end("guest"));
+  const { status, body } = await ask(`a.${nameOf(port)}`, "/v1/health", withToken());
+  expect([status, (JSON.parse(body) as { code: string }).code]).toEqual([404, "not_found"]);
+});
+
 test("where two names differ, neither the API nor the port is shown", async () => {
   const port = await guest.serve((_request, response) => response.end("guest"));
   const name = nameOf(port);

@@ -41,7 +41,8 @@ export function leadByLocalName(request: CountedRequest): void {
   const labels = [name, ...others].flatMap((one) =>
     one.endsWith(`.${LOCAL_DOMAIN}`) ? [one.slice(0, -LOCAL_DOMAIN.length - 1)] : [],
   );
-  const label = labels.find((one) => portOf(one) !== undefined);
+  // A page of a port may set cookies for the names below its own, so that nothing is served there.
+  const label = labels.find((one) => portOf(one.slice(one.lastIndexOf(".") + 1)) !== undefined);
   if (label === undefined) return;
   request.portHost = others.length === 0 && leadByLabel(request, label, undefined) ? name : NO_PORT;
 }
