@@ -30,14 +30,21 @@ interface Stranger {
   readonly organization: string;
 }
 
+/** A member's token after its first use, which makes the invitation a token that lasts. */
+async function usedToken(role: Role, at?: string): Promise<string> {
+  const { secret } = await members.newMember(role, at);
+  await members.me(secret);
+  return secret;
+}
+
 async function newStranger(): Promise<Stranger> {
   const { id, path } = await members.newOrganization();
-  return { secret: (await members.newMember("owner", path)).secret, organization: id };
+  return { secret: await usedToken("owner", path), organization: id };
 }
 
 beforeAll(async () => {
   members = new Members(world);
-  for (const role of roles) secretOf.set(role, (await members.newMember(role)).secret);
+  for (const role of roles) secretOf.set(role, await usedToken(role));
   const expired = await done(201, members.mint(world.token, { expires_in: "1h" }));
   await sql`update api_tokens set expires_at = now() - interval '1 second' where id = ${expired.id}`.execute(
     world.db,
