@@ -138,7 +138,7 @@ test("the operator learns of a step from the log, the audit log and the metrics"
   expect(body.items).toEqual([
     expect.objectContaining({
       actor: expect.objectContaining({ kind: "system", service: "clock" }) as unknown,
-      resource: { kind: "clock", id: "era-2" },
+      resource: { kind: "clock", id: "era-2", name: null },
     }),
   ]);
   const { text, headers } = await world.call("GET", "/metrics");

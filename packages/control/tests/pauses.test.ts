@@ -151,7 +151,7 @@ test("a resume that a call has caused is in the audit log, once, by whom; one th
         user_id: expect.any(String) as string,
         service: null,
       }) as object,
-      resource: { kind: "sandbox", id },
+      resource: { kind: "sandbox", id, name: "desk" },
       outcome: "success",
     }),
   ]);

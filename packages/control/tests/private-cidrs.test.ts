@@ -150,7 +150,10 @@ test("a grant is for one organization, shown to it, told to the operator, and in
   expect(refused(await world.call("POST", "/v1/sandboxes", { body }))).toEqual([403, "egress_forbidden"]);
   const events = await done(200, world.call<AuditList>("GET", "/v1/audit", { headers: { "x-org-id": id } }));
   expect(events.items).toContainEqual(
-    expect.objectContaining({ action: "organization.private_cidrs", resource: { kind: "organization", id } }),
+    expect.objectContaining({
+      action: "organization.private_cidrs",
+      resource: { kind: "organization", id, name: expect.any(String) },
+    }),
   );
 });
 
