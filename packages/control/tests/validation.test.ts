@@ -205,7 +205,7 @@ test("the name of a forbidden field is fine as a value", async () => {
 test("an unknown path is 404, another method 405, and both say so in the one shape", async () => {
   const path = await world.call("GET", "/v1/nothing");
   expect([path.status, path.body["code"]]).toEqual([404, "not_found"]);
-  const method = await world.call("PATCH", `/v1/sandboxes/${id}`);
+  const method = await world.call("PUT", `/v1/sandboxes/${id}`);
   expect([method.status, method.body["code"]]).toEqual([405, "method_not_allowed"]);
   expect(method.headers.get("allow")).toContain("DELETE");
   const encoding = await world.call("GET", "/v1/%zz");
