@@ -1,4 +1,5 @@
-// Ports below `localhost`, where control listens on this machine alone: an app has an origin of its own without any setting.
+// Ports below `localhost`, where control listens on this machine alone: an app has an origin of its own
+// without any setting.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -99,6 +100,11 @@ test("a browser on this machine is led from the API's address to the name, and n
     const { status, headers } = await ask(host, path, page);
     expect([status, headers.location]).toEqual([303, `http://${nameOf(port)}/a//b${url.search}&x=1`]);
   }
+  // A page in a frame, whose cookie of a visit would not be sent, and HTTPS, which a proxy here has ended.
+  const framed = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
+  expect((await ask(`localhost:${listensOn}`, path, framed)).body).toBe("guest");
+  const secured = { ...page, "x-forwarded-proto": "https" };
+  expect((await ask(`localhost:${listensOn}`, path, secured)).body).toBe("guest");
   // A program, a browser elsewhere, and one that nobody has let in.
   expect((await ask(`127.0.0.1:${listensOn}`, path)).body).toBe("guest");
   expect((await ask("skerry.example.org", path, page)).body).toBe("guest");

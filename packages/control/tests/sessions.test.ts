@@ -73,7 +73,7 @@ test("a login answers who it is for, and leaves a child of the token as a cookie
   expect(events.body.items).toContainEqual(
     expect.objectContaining({
       actor: expect.objectContaining({ token_id: token.id }),
-      resource: expect.objectContaining({ kind: "token", id: me.token_id }),
+      resource: { kind: "token", id: me.token_id, name: me.token_name },
     }),
   );
 });

@@ -3,6 +3,7 @@
 import { Type, type Static } from "typebox";
 import { roles } from "./roles.ts";
 import { exampleOf, named } from "../named.ts";
+import { formatDuration } from "../durations.ts";
 import { Duration, Nullable, OneOf, OTHERWISE, Timestamp } from "../fields.ts";
 import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
@@ -99,8 +100,9 @@ export type Member = Static<typeof Member>;
 export const MemberList = pageOf(Member, "MemberList");
 export type MemberList = Static<typeof MemberList>;
 
-/** Of a first token that is not used. */
-export const INVITATION_DEFAULT = "168h";
+/** The lifetime of a member's first token that is not used: by default, and at most. */
+export const INVITATION_DEFAULT_MS = 7 * 24 * 3_600_000;
+export const INVITATION_MAX_MS = 90 * 24 * 3_600_000;
 
 export const MemberAddRequest = named(
   "MemberAddRequest",
@@ -112,10 +114,9 @@ export const MemberAddRequest = named(
     expires_in: Type.Optional(
       Type.String({
         ...Duration,
-        default: INVITATION_DEFAULT,
+        default: formatDuration(INVITATION_DEFAULT_MS),
         examples: ["24h"],
-        description:
-          "When the first token ends where it is not used until then, at most 2160h. Its first use makes it a token like others, which lasts until it is revoked.",
+        description: `When the first token ends where it is not used until then, at most ${formatDuration(INVITATION_MAX_MS)}. Its first use makes it a token like others, which lasts until it is revoked.`,
       }),
     ),
   },

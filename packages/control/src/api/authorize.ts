@@ -20,8 +20,7 @@ export function authorize(
     );
   }
   if (scope !== null && !caller.scopes.has(scope) && !(orScope !== undefined && caller.scopes.has(orScope))) {
-    // A token of another organization has every scope that there can be, and still not this one.
-    if (operatorScopes.includes(scope)) throw operatorOnly(caller, scope);
+    if (isOfOperator(scope)) throw operatorOnly(caller, scope);
     const needed = orScope === undefined ? `"${scope}"` : `"${scope}" or "${orScope}"`;
     throw new SkerryError("forbidden", `The token does not have the scope ${needed} in this organization.`, {
       remediation: `Use a token with the scope ${needed}; \`GET /v1/auth/me\` shows what yours has.`,
@@ -30,14 +29,19 @@ export function authorize(
   }
 }
 
-function operatorOnly(caller: Caller, scope: Scope): SkerryError {
+/** A token of another organization has every scope that it can have, and still not this one. */
+export function isOfOperator(scope: Scope): boolean {
+  return operatorScopes.includes(scope);
+}
+
+export function operatorOnly({ orgId }: Pick<Caller, "orgId">, scope: Scope): SkerryError {
   return new SkerryError(
     "forbidden",
     `This call needs the scope "${scope}", which only tokens of the operator's organization can have.`,
     {
       remediation:
         "Ask the operator of this server. Where that is you, name its organization in `X-Org-ID`; `GET /v1/auth/me` shows the organization and the scopes of this call.",
-      context: { required_scope: scope, organization_id: caller.orgId },
+      context: { required_scope: scope, organization_id: orgId },
     },
   );
 }

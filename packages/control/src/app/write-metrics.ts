@@ -2,7 +2,8 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import type { Family } from "../metrics/families.ts";
-import { DatabaseMetrics, Metrics } from "../metrics/metrics.ts";
+import { DatabaseMetrics } from "../metrics/database-metrics.ts";
+import { Metrics } from "../metrics/metrics.ts";
 
 const target = new URL("../../../../docs/metrics.md", import.meta.url);
 

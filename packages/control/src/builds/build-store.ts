@@ -3,21 +3,14 @@
 import { sql, type Selectable } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
 import type { PulledImage } from "@skerry/contract/templates/pulled-image";
-import {
-  buildStatusesUnderWay,
-  canBuildProceed,
-  type BuildStatus,
-} from "@skerry/contract/builds/build-status";
+import { canBuildProceed, type BuildStatus } from "@skerry/contract/builds/build-status";
 import type { EgressDenial } from "@skerry/contract/vms/egress";
 import { newId } from "@skerry/contract/ids";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import type { Insertable } from "kysely";
-import { backoff } from "../db/backoff.ts";
-import { isAhead } from "../db/clock-set-back.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { forgetBeyond, type Kept } from "../db/keep-newest.ts";
 import { ago, steadyNow } from "../db/steady-time.ts";
-import { isSameWait, keptWait, type NewWait } from "../waits/stored-wait.ts";
 import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
@@ -35,12 +28,10 @@ export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "byte
 /** A build whose context does not come is not worth the room that it holds. */
 const CONTEXT_WITHIN_MS = 10 * 60_000;
 /** A build that does not come to its first step holds its room for no longer. */
-export const BUILD_WAIT_MAX_MS = 24 * 60 * 60_000;
-/** Longest pause between two attempts at a step of a build, in seconds. */
-const RETRY_MAX_S = 15;
+const BUILD_WAIT_MAX_MS = 24 * 60 * 60_000;
 
-const underWay = sql`status in (${sql.join(buildStatusesUnderWay)})`;
-const columns = sql`
+/** Of a row of `builds`. */
+export const buildColumns = sql`
   builds.*, (extract(epoch from ends_by - ${steadyNow}) * 1000)::float8 as left_ms,
   (extract(epoch from coalesce(started_at, created_at) - ${ago(sql`${sql.lit(CONTEXT_WITHIN_MS)} * interval '1 millisecond'`)}) * 1000)::float8 as context_left_ms`;
 const stepColumns = sql`*, position::float8 as position, bytes::float8 as bytes`;
@@ -99,13 +90,13 @@ export async function beginAnew(
 }
 
 export async function buildById(db: Queries, id: string): Promise<BuildRow | undefined> {
-  const { rows } = await sql<BuildRow>`select ${columns} from builds where id = ${id}`.execute(db);
+  const { rows } = await sql<BuildRow>`select ${buildColumns} from builds where id = ${id}`.execute(db);
   return rows[0];
 }
 
 export async function findBuild(db: Queries, orgId: string, id: string): Promise<BuildRow | undefined> {
   const { rows } = await sql<BuildRow>`
-    select ${columns} from builds where id = ${id} and org_id = ${orgId}`.execute(db);
+    select ${buildColumns} from builds where id = ${id} and org_id = ${orgId}`.execute(db);
   return rows[0];
 }
 
@@ -115,7 +106,7 @@ export async function listBuilds(
   { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<BuildRow[]> {
   const { rows } = await sql<BuildRow>`
-    select ${columns} from builds
+    select ${buildColumns} from builds
     where org_id = ${orgId}
       and (${status ?? null}::text is null or status = ${status ?? null})
       and (${name ?? null}::text is null or name = ${name ?? null})
@@ -126,7 +117,7 @@ export async function listBuilds(
 
 export async function buildsOfIds(db: Queries, orgId: string, ids: readonly string[]): Promise<BuildRow[]> {
   const { rows } = await sql<BuildRow>`
-    select ${columns} from builds where org_id = ${orgId} and id = any(${ids}::text[])`.execute(db);
+    select ${buildColumns} from builds where org_id = ${orgId} and id = any(${ids}::text[])`.execute(db);
   return rows;
 }
 
@@ -137,33 +128,6 @@ export async function stepsOf(db: Queries, ids: readonly string[]): Promise<Step
     db,
   );
   return rows;
-}
-
-/**
- * Those that something is to be done about, and that are not `inHand` yet: what is under way, and what has ended and still has its microVM. Those of
- * organizations that have the fewest in hand come first, and of each organization in turn the one that waits longest.
- */
-export async function dueBuilds(db: Queries, inHand: readonly string[], limit: number): Promise<BuildRow[]> {
-  const { rows } = await sql<BuildRow>`
-    with held as (
-      select org_id, count(*) as builds from builds where id = any(${inHand}::text[]) group by org_id
-    ), waiting as (
-      select id, retry_at, coalesce(held.builds, 0) + row_number() over (partition by org_id order by retry_at) as turn
-      from builds left join held using (org_id)
-      where (${underWay} or execution_id is not null)
-        and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[])
-    )
-    select ${columns} from builds join (select id, turn from waiting) due using (id)
-    order by due.turn, retry_at limit ${Math.max(0, limit)}`.execute(db);
-  return rows;
-}
-
-/** When the next one is due; undefined where none waits. */
-export async function nextBuildDueMs(db: Queries): Promise<number | undefined> {
-  const { rows } = await sql<{ ms: number | null }>`
-    select (extract(epoch from min(retry_at) - now()) * 1000)::float8 as ms from builds
-    where ${underWay} or execution_id is not null`.execute(db);
-  return rows[0]?.ms ?? undefined;
 }
 
 /** The timeout begins once. */
@@ -205,7 +169,7 @@ export async function proceedBuild(
       pending_timeout_ms = ${to === "building" ? sql`null` : sql`pending_timeout_ms`},
       waits_for = null
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
-    returning ${columns}`.execute(db);
+    returning ${buildColumns}`.execute(db);
   return rows[0];
 }
 
@@ -226,34 +190,6 @@ export async function noteContext(db: Queries, id: string): Promise<boolean> {
     update builds set context = 'there', version = version + 1, retry_at = now()
     where id = ${id} and context = 'awaited' and status = 'queued'`.execute(db);
   return numAffectedRows === 1n;
-}
-
-/** It cannot go on now, because of `wait`. The next attempt comes after 1, 2, 4 … 15 s. Returns the row where it waits for something else than before. */
-export async function postponeBuild(
-  db: Queries,
-  { id, status }: Pick<BuildRow, "id" | "status">,
-  wait: NewWait,
-): Promise<Pick<BuildRow, "id" | "waits_for"> | undefined> {
-  const { rows } = await sql<Pick<BuildRow, "id" | "waits_for"> & { same: boolean }>`
-    update builds set
-      attempts = builds.attempts + 1, retry_at = now() + ${backoff(sql`builds.attempts`, RETRY_MAX_S)},
-      waits_for = ${keptWait("before.waits_for", wait)},
-      version = builds.version + case when ${isSameWait("before.waits_for", wait)} then 0 else 1 end
-    from builds before
-    where builds.id = ${id} and builds.status = ${status} and before.id = builds.id
-    returning builds.id, builds.waits_for, ${isSameWait("before.waits_for", wait)} as same`.execute(db);
-  return rows[0]?.same === false ? rows[0] : undefined;
-}
-
-/** Something is worth a look after so long, or as soon as it is woken. */
-export async function waitWithBuild(
-  db: Queries,
-  { id, status }: Pick<BuildRow, "id" | "status">,
-  seconds: number,
-): Promise<void> {
-  await sql`
-    update builds set retry_at = now() + ${seconds} * interval '1 second'
-    where id = ${id} and status = ${status}`.execute(db);
 }
 
 export async function noteDenials(db: Queries, id: string, denied: readonly EgressDenial[]): Promise<void> {

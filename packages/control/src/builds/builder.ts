@@ -9,7 +9,8 @@ import type { Context } from "../context.ts";
 import { removeDeletedTemplates } from "../templates/delete-template.ts";
 import { isWaiting, waitOf, waitsForOf } from "../waits/stored-wait.ts";
 import { appendLines } from "./build-log-store.ts";
-import { buildById, dueBuilds, nextBuildDueMs, postponeBuild, type BuildRow } from "./build-store.ts";
+import { dueBuilds, nextBuildDueMs, postponeBuild } from "./build-queue-store.ts";
+import { buildById, type BuildRow } from "./build-store.ts";
 import { runBuild } from "./run-build.ts";
 
 export { sweepBuildLogs } from "./build-log-store.ts";
@@ -159,14 +160,15 @@ class BuildHand {
       // The builder ends, or `stopEnded` has stopped this build, which it does once: the next round takes it at once.
       if (stop.aborted) return;
       await postpone(this.#context, build, error);
-      // What waits has not failed: the row and the log say for what.
+      // A build that waits has not failed: its row and its log say for what.
       if (!isWaiting(error)) throw error;
     }
   }
 }
 
 async function postpone({ db, log }: Context, build: BuildRow, error: unknown): Promise<void> {
-  // Once: a host that fails at it for good is asked again and again, as long as it has something of the build.
+  // Once: a host that fails at it for good is asked again and again, as long as it has something of the
+  // build.
   if (build.attempts === 0)
     log.warn({ err: error, build_id: build.id }, "a build waits for its next attempt");
   const now = await buildById(db, build.id);

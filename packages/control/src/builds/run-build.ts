@@ -13,13 +13,13 @@ import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
 import { appendLines } from "./build-log-store.ts";
 import { waitsForOf } from "../waits/stored-wait.ts";
+import { waitWithBuild } from "./build-queue-store.ts";
 import {
   beginTimeout,
   buildById,
   proceedBuild,
   releaseBuildVm,
   stepsOf,
-  waitWithBuild,
   type BuildRow,
   type StepRow,
 } from "./build-store.ts";

@@ -8,6 +8,7 @@ import {
 } from "@skerry/contract/events/resource-event";
 import type { NeededScope } from "@skerry/contract/organizations/scopes";
 import type { Versioned } from "../api/versioned.ts";
+import { isOfOperator, operatorOnly } from "../api/authorize.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { findBuilds } from "../builds/builds.ts";
@@ -61,6 +62,7 @@ export function readableSources({ scopes, orgId }: Caller, asked: string | undef
   });
   if (lacking === undefined) return readable.filter((source) => wanted.includes(eventSources[source].kind));
   const { scope } = eventSources[lacking];
+  if (isOfOperator(scope)) throw operatorOnly({ orgId }, scope);
   throw new SkerryError("forbidden", `The token does not have the scope "${scope}" in this organization.`, {
     remediation: `Use a token with the scope "${scope}", or ask for kinds that yours may read; \`GET /v1/auth/me\` shows what it has.`,
     context: { required_scope: scope, organization_id: orgId },

@@ -185,3 +185,12 @@ function escapeHelp(text: string): string {
 function escapeLabel(text: string): string {
   return escapeHelp(text).replaceAll('"', '\\"');
 }
+
+/** In the order in which the class names them. */
+export function familiesOf(metrics: object): Family[] {
+  return Object.values(metrics).filter((value): value is Family => isFamily(value));
+}
+
+function isFamily(value: unknown): value is Family {
+  return value instanceof Counter || value instanceof Gauge || value instanceof Histogram;
+}

@@ -5,7 +5,8 @@ import { hasRole, type Role } from "@skerry/contract/organizations/roles";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
 import {
-  INVITATION_DEFAULT,
+  INVITATION_DEFAULT_MS,
+  INVITATION_MAX_MS,
   type Member,
   type MemberAdded,
   type MemberAddRequest,
@@ -55,11 +56,9 @@ async function addMember(
   attempt: Attempt,
 ): Promise<MemberAdded> {
   checkAddition(request);
-  const lifetimeMs = readBoundedDuration(
-    "expires_in",
-    request.expires_in ?? INVITATION_DEFAULT,
-    INVITATION_MAX_MS,
-  );
+  const { expires_in: asked } = request;
+  const lifetimeMs =
+    asked === undefined ? INVITATION_DEFAULT_MS : readBoundedDuration("expires_in", asked, INVITATION_MAX_MS);
   return context.db.transaction().execute(async (transaction) => {
     await reserveToken(context, transaction, caller.orgId);
     await holdMembers(transaction, caller.orgId);
@@ -92,7 +91,6 @@ async function addMember(
 }
 
 const FIRST_TOKEN_NAME = "invitation";
-const INVITATION_MAX_MS = 90 * 24 * 3_600_000;
 /** Of an organization: as many as it may have valid tokens by default. */
 export const MEMBERS_MAX = 1_000;
 

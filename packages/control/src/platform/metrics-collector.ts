@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { cachedByHost } from "../builds/cache.ts";
 import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import { textOf, type Format } from "../metrics/families.ts";
-import { DatabaseMetrics } from "../metrics/metrics.ts";
+import { DatabaseMetrics } from "../metrics/database-metrics.ts";
 import {
   countedTemplateStatuses,
   countedVmStatuses,

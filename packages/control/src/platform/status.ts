@@ -13,7 +13,7 @@ export async function getStatus(context: Context, caller: Caller): Promise<Statu
     sandboxCounts(context.db, caller.orgId),
     machineCount(context.db, caller.orgId),
     hostFigures(context.db),
-    // Of the whole platform, so for its operator alone.
+    // A backup is of the whole platform, so only its operator hears of it.
     caller.scopes.has("hosts:read") ? lastBackupAt(context.db) : null,
   ]);
   return {

@@ -16,7 +16,7 @@ import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { erasedEnv } from "../vms/env.ts";
-import type { PortOptions, Rollback } from "../db/tables/sandbox-tables.ts";
+import type { Rollback } from "../db/tables/sandbox-tables.ts";
 import { steadyNow } from "../db/steady-time.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
@@ -288,15 +288,4 @@ export async function keepSandboxAlive(
       and (expires_at > ${steadyNow} or ${isClaimed()} or mode = 'persistent' and status = 'running')
     returning *`.execute(db);
   return rows[0];
-}
-
-/** What its creation has no words for: what E2B's clients ask of a sandbox beside what ours do. */
-export async function setSandboxOptions(
-  db: Queries,
-  { orgId, id }: { readonly orgId: string; readonly id: string },
-  { keepsMemory, ports }: { readonly keepsMemory: boolean; readonly ports: PortOptions },
-): Promise<void> {
-  await sql`
-    update sandboxes set keeps_memory = ${keepsMemory}, port_options = ${JSON.stringify(ports)}::jsonb
-    where id = ${id} and org_id = ${orgId}`.execute(db);
 }

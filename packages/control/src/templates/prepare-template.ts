@@ -8,21 +8,22 @@ import { listHostRows } from "../hosts/host-rows.ts";
 import { findTemplate, getTemplate } from "./templates.ts";
 import { templateNotFound } from "./own-templates.ts";
 
-/** Each host that is online and has it makes its image, where it has none. Throws `template_not_found`, and `host_unavailable` where no host took the order. */
+/**
+ * Each host that is online and has it makes its image, where it has none. Throws `template_not_found`, and
+ * `host_unavailable` where no host took the order.
+ */
 export async function prepareTemplate(context: Context, tenant: Tenant, name: string): Promise<Template> {
-  const hosts = await listHostRows(context.db);
-  if (hosts.every(({ templates }) => findTemplate(templates, name) === undefined))
-    throw templateNotFound(name);
-  const having = hosts.filter(
-    ({ status, templates }) => status === "online" && findTemplate(templates, name) !== undefined,
-  );
+  const having = (await listHostRows(context.db)).flatMap(({ address, status, templates }) => {
+    const found = findTemplate(templates, name);
+    return found === undefined ? [] : [{ address, status, name: found.name }];
+  });
+  if (having.length === 0) throw templateNotFound(name);
+  const online = having.filter(({ status }) => status === "online");
   const orders = await Promise.allSettled(
-    having.map(({ address, templates }) =>
-      context.hosts.client(address).templates.prepare(findTemplate(templates, name)?.name ?? name),
-    ),
+    online.map((host) => context.hosts.client(host.address).templates.prepare(host.name)),
   );
   if (!orders.some(({ status }) => status === "fulfilled")) throw noneTookIt(orders);
-  // What hosts say of their templates comes with their heartbeats.
+  // Hosts tell of their templates with their heartbeats.
   context.wake("host-heartbeat");
   return getTemplate(context, tenant, name);
 }

@@ -56,6 +56,6 @@ async function readFound(signal: AbortSignal): Promise<Found> {
   ]);
   return {
     ...{ hosts: hosts.items, machines: machines.items, looping: looping.items, builds: builds.items },
-    ...{ services, lastBackup: status.last_backup },
+    ...{ services, lastBackup: status.last_backup ?? null },
   };
 }

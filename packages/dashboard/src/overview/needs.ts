@@ -1,4 +1,4 @@
-// What a person should look at. Pure.
+// Things that a person should look at. Pure.
 
 import type { BackgroundService, Build, Host, Machine } from "@skerry/sdk";
 import { shortId } from "../ui/text.ts";
@@ -21,7 +21,7 @@ export interface Found {
   readonly lastBackup: string | null;
 }
 
-/** What holds up most comes first. */
+/** The thing that holds up most comes first. */
 export function needsOf(found: Found, nowMs: number): readonly Need[] {
   const { hosts, machines, looping, builds, services, lastBackup } = found;
   const loops = new Set(looping.map(({ id }) => id));
@@ -46,7 +46,7 @@ function needOfMachine(machine: Machine, otherwise: string): Need {
   };
 }
 
-/** Of each name and tag the newest that failed within a day, unless a later one is ready. */
+/** The newest build of each name and tag, where it failed within a day. */
 function failedBuilds(builds: readonly Build[], nowMs: number): readonly Build[] {
   const settled = new Set<string>();
   return builds.filter((build) => {

@@ -1,4 +1,4 @@
-// What an operator should look at: disks of hosts, images of built-in templates, backups. Pure.
+// Things that an operator should look at: disks of hosts, images of built-in templates, backups. Pure.
 
 import type { Host } from "@skerry/sdk";
 import { durationText } from "../ui/text.ts";
@@ -19,7 +19,7 @@ export function diskNeeds(hosts: readonly Host[]): readonly Need[] {
   });
 }
 
-/** Of each name once, however many hosts fail at it. What is tried again has failed all the same. */
+/** Each name once, however many hosts fail at it. An image that is tried again has failed all the same. */
 export function templateNeeds(hosts: readonly Host[]): readonly Need[] {
   const failing = new Map<string, { readonly reason: string; readonly hosts: string[] }>();
   for (const host of hosts)

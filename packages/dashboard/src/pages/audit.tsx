@@ -104,6 +104,6 @@ function Events({ events }: { readonly events: readonly AuditEvent[] }) {
 }
 
 function Resource({ resource: { kind, id, name } }: { readonly resource: AuditEvent["resource"] }) {
-  if (name !== null) return `${kind} ${name}`;
+  if (name != null) return `${kind} ${name}`;
   return id === null ? kind : <code>{shortId(id)}</code>;
 }

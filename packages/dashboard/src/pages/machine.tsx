@@ -115,7 +115,8 @@ function Details({ machine }: { readonly machine: Machine }) {
 }
 
 function waiting({ pending }: Machine): string | null {
-  if (pending === null) return null;
+  // A control of a version before tells of none.
+  if (pending == null) return null;
   const { env, ...others } = pending;
   const texts = Object.entries(others).map(([name, value]) => `${name} ${value ?? "(none)"}`);
   return [...texts, ...(env === undefined ? [] : ["environment"])].join(", ");

@@ -85,8 +85,8 @@ function Prepare({ name }: { readonly name: string }) {
 function Making({ template: { progress, failure } }: { readonly template: Template }) {
   return (
     <>
-      {progress !== null && <p class="muted">Its image is being made: {progress}.</p>}
-      {failure !== null && failure.last_lines.length > 0 && (
+      {progress != null && <p class="muted">Its image is being made: {progress}.</p>}
+      {failure != null && failure.last_lines.length > 0 && (
         <pre class="log" tabIndex={0} aria-label="The last lines of the attempt that failed">
           {failure.last_lines.map(printable).join("\n")}
         </pre>

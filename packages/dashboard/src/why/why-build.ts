@@ -61,8 +61,8 @@ const builtIn: Readonly<Record<Template["status"], string>> = {
 };
 
 function builtInText({ status, progress, waits_for: waits }: Template): string {
-  const far = progress === null ? "" : ` It is at: ${sentence(progress)}`;
-  const why = waits === null ? "" : ` It ${sentence(waits.reason)}`;
+  const far = progress == null ? "" : ` It is at: ${sentence(progress)}`;
+  const why = waits == null ? "" : ` It ${sentence(waits.reason)}`;
   return builtIn[status] + far + why;
 }
 

@@ -80,31 +80,42 @@ export function requestPortHandler(
   };
 }
 
+/** A browser that opens a page, by itself or inside another page. */
+function isNavigation({ method, headers }: FastifyRequest): boolean {
+  return method === "GET" && headers["sec-fetch-mode"] === "navigate";
+}
+
 /**
- * The same page below `localhost`, for a browser on this machine. Only browsers are led there, because other programs ask the machine's resolver,
- * which often has no address for names below `localhost`.
+ * The same page below `localhost`, for a browser on this machine. Only browsers are led there: other programs
+ * ask the machine's resolver, which often has no address for names below `localhost`. Only over HTTP, because
+ * a certificate of the API seldom fits such names; and not inside another page, where the cookie of a visit
+ * is not sent.
  */
 function ownOriginOf(
   { hasLocalPorts }: Context,
   request: FastifyRequest<{ Params: { id: string; port: string } }>,
 ): string | undefined {
-  const isPage = request.method === "GET" && request.headers["sec-fetch-mode"] === "navigate";
-  if (!hasLocalPorts || !isPage || !isLocal(request.host)) return undefined;
+  const target = request.headers["sec-fetch-dest"] ?? "document";
+  const isVisit = isNavigation(request) && target === "document" && request.protocol === "http";
+  if (!hasLocalPorts || !isVisit || !isLocal(request.host)) return undefined;
   const { id, port } = request.params;
   const { guestUrl } = splitPortUrl(request.raw.url ?? "");
-  return `${request.protocol}://${portHostName(LOCAL_DOMAIN, id, readPort(port), request.host)}${guestUrl}`;
+  return `http://${portHostName(LOCAL_DOMAIN, id, readPort(port), request.host)}${guestUrl}`;
 }
 
-/** A browser that opens a signed URL. Elsewhere, and without a connection that it trusts, the signature stays in the address. */
+/**
+ * A browser that opens a signed URL. Elsewhere, and without a connection that it trusts, the signature stays
+ * in the address.
+ */
 function firstVisit(
   request: FastifyRequest,
 ): { readonly cookie: string; readonly location: string } | undefined {
   const { signature, rest } = splitSignature(request.raw.url ?? "");
-  const isPage = request.method === "GET" && request.headers["sec-fetch-mode"] === "navigate";
-  // A browser keeps the cookie where it trusts the connection, which it does over HTTP below `localhost` alone.
+  // A browser keeps the cookie where it trusts the connection, which it does over HTTP below `localhost`
+  // alone.
   const isTrusted =
     request.protocol === "https" || countedRequestOf(request).portHost?.endsWith(`.${LOCAL_DOMAIN}`) === true;
-  if (signature === undefined || !isPage || !isTrusted) return undefined;
+  if (signature === undefined || !isNavigation(request) || !isTrusted) return undefined;
   return {
     cookie: visitCookie(signature, Date.now()),
     // Whole, because a path may begin with two slashes.
