@@ -81,8 +81,9 @@ async function buildCli(stage: string): Promise<void> {
   // CommonJS: a file without an extension, as commands are, is read as that by every Node.
   const inputs = await bundle("packages/cli/src/client-main.ts", {
     ...{ format: "cjs", platform: "node", target: "node20", outfile: program },
-    // A program of the shell that starts Node with `--`, behind which Node takes no option, such as --env-file, for its own. To JavaScript the line
-    // is a string and a comment. `env -S` would be shorter, and busybox has none.
+    // A program of the shell that starts Node with `--`, behind which Node takes no option, such as
+    // --env-file, for its own. To JavaScript the line is a string and a comment. `env -S` would be shorter,
+    // and busybox has none.
     banner: { js: `#!/bin/sh\n":" //; exec node -- "$0" "$@"\n// skerry ${version}, the client` },
   });
   appendLicences(program, inputs);

@@ -17,7 +17,7 @@ export function completeTree(command: Command): void {
 }
 
 function commandsText(command: Command): string {
-  // All the program's commands in one line would be read by no one.
+  // The program has some fifty commands, which is too many for a line.
   if (command.parent === null) return "`skerry --help` lists the commands.";
   const visible = command.createHelp().visibleCommands(command);
   return `Its commands: ${visible.map((one) => one.name()).join(", ")}.`;

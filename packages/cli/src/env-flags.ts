@@ -1,5 +1,6 @@
-// `--env` and `--env-file`: the environment of what runs in a VM. A secret stays out of the arguments, which every user of this machine can
-// read, where `--env NAME` takes it from the environment here or a file holds it.
+// `--env` and `--env-file`: the environment of what runs in a VM. A secret stays out of the arguments, which
+// every user of this machine can read, where `--env NAME` takes it from the environment here or a file holds
+// it.
 
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";

@@ -169,7 +169,7 @@ class Wait implements Transfer {
   #words(): string {
     // Rounded up: a timer of Node may fire up to a millisecond early.
     const ms = Math.ceil(performance.now() - this.#startedMs);
-    // Of less there is nothing to see.
+    // A smaller transfer is over before a person sees its progress.
     if (this.#bytes > 0 && (this.#totalBytes ?? this.#bytes) >= MIB)
       return ` ${transferText(this.#bytes, this.#totalBytes, ms)}`;
     if (ms < FIRST_WORD_MS) return "";

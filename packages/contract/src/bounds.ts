@@ -139,6 +139,6 @@ export const EVENT_CURSOR_MAX_AGE_MS = 24 * 3_600_000;
 export const EVENT_STREAMS_OF_TOKEN_MAX = 8;
 export const EVENT_STREAMS_OF_ORGANIZATION_MAX = 64;
 
-/** Of the reason why the image of a template could not be made, and of each of the last lines. */
+/** Length of the reason why the image of a template could not be made, and of each of the last lines. */
 export const TEMPLATE_FAILURE_MAX_CHARS = 500;
 export const TEMPLATE_FAILURE_MAX_LINES = 20;

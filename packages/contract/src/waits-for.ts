@@ -1,4 +1,5 @@
-// The cause of a delay, as `/v1` shows it: of a build, a template, a sandbox or a machine that cannot go on by itself.
+// The cause of a delay, as `/v1` shows it: of a build, a template, a sandbox or a machine that cannot go on
+// by itself.
 
 import { Type, type Static } from "typebox";
 import { lengthText } from "./durations.ts";
@@ -22,7 +23,10 @@ export const WaitsFor = Type.Object(
 );
 export type WaitsFor = Static<typeof WaitsFor>;
 
-/** An attempt that failed, as sentences name it: `failed 2 min ago: no mirror answers; tried again at 16:43:08 UTC`. */
+/**
+ * An attempt that failed, as sentences name it: `failed 2 min ago: no mirror answers; tried again at 16:43:08
+ * UTC`.
+ */
 export function failedText(
   { reason, failed_at, next_attempt }: FailedAttempt,
   nowMs: number = Date.now(),

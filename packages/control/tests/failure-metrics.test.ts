@@ -1,4 +1,5 @@
-// Failures that an operator has to hear of are in the metrics, and in lists and the status that the dashboard reads.
+// Failures that an operator has to hear of are in the metrics, and in lists and the status that the dashboard
+// reads.
 
 import { sql } from "kysely";
 import { expect, test } from "vitest";
@@ -23,7 +24,7 @@ async function scraped(): Promise<Exposition> {
   return parseExposition(await new MetricsCollector(world.context).text("prometheus"), PLAIN);
 }
 
-/** What `work` adds to each of the series. */
+/** Amounts that `work` adds to each of the series. */
 async function added(
   series: readonly (readonly [name: string, labels?: Readonly<Record<string, string>>])[],
   work: () => Promise<unknown>,

@@ -227,7 +227,7 @@ test("audit log and request log keep the id, and never the name", async () => {
   const audit = await world.call<AuditList>("GET", "/v1/audit?limit=500");
   const event = audit.body.items.find((item) => item.request_id === ran.headers.get("x-request-id"));
   expect(event).toMatchObject({ action: "sandbox.execute", resource: { kind: "sandbox", id } });
-  // What is shown of it has the name of now; what is kept has the id.
+  // The list adds the name of now; the table keeps the id.
   const { rows } = await sql<{ text: string }>`
     select string_agg(e::text, '') as text from audit_events e`.execute(world.db);
   expect([rows[0]?.text.includes(id), rows[0]?.text.includes(name)]).toEqual([true, false]);

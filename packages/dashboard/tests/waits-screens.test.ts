@@ -1,4 +1,4 @@
-// What is held up says for what, in its list and on its page.
+// A thing that is held up says for what, in its list and on its page.
 
 import { afterEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";

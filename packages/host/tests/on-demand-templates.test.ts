@@ -40,7 +40,7 @@ test("the image of a template on demand is built when a VM of it is asked for, a
     await expect.poll(() => library.list()[0]?.status).toBe("failed");
     const reason = /^mmdebstrap ended with/;
     expect(library.imageFailures()).toMatchObject([{ name: "later", reason: expect.stringMatching(reason) }]);
-    // What failed says why and when it is tried again, and a request does not begin it anew.
+    // A failed template says why and when it is tried again, and a request does not begin it anew.
     const [{ failure } = {}] = library.list();
     const { failed_at: failedAt, next_attempt: next, last_lines: last = [] } = failure ?? {};
     expect(failure?.reason).toMatch(reason);

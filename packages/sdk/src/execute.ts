@@ -15,13 +15,16 @@ import { concat, type HttpClient, type TimedOptions } from "./http.ts";
 
 /** How long a command lives without its client, and how long the client tries to come back. */
 const REATTACH = "30s";
-/** For the call that kills what its caller has left. Where it does not get through, the command ends when `reattach` is over. */
+/**
+ * For the call that kills what its caller has left. Where it does not get through, the command ends when
+ * `reattach` is over.
+ */
 const KILL_WITHIN_MS = 5_000;
 
 /**
- * `timeout` (default `30s`, at most `24h`, `0s` for none), `workdir` (default `/root`), `env`, and `signal`, which kills the command. A
- * connection that breaks is made again within `reattach` (default `30s`), and no byte is lost or comes twice; a command whose `stdin` was
- * still on its way then is killed.
+ * `timeout` (default `30s`, at most `24h`, `0s` for none), `workdir` (default `/root`), `env`, and `signal`,
+ * which kills the command. A connection that breaks is made again within `reattach` (default `30s`), and no
+ * byte is lost or comes twice; a command whose `stdin` was still on its way then is killed.
  */
 export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_encoding"> &
   TimedOptions & {
@@ -109,7 +112,10 @@ function mayGoOn({ execution, position, isOver }: Reached): boolean {
 
 interface GoOn extends FollowOptions {
   readonly reached: Reached;
-  /** How the first connection ended, of a command that has input: without that connection it gets no more of it, and would wait for the rest. */
+  /**
+   * How the first connection ended, of a command that has input: without that connection it gets no more of
+   * it, and would wait for the rest.
+   */
   readonly lost: unknown;
 }
 

@@ -152,9 +152,11 @@ export class Machines extends VmCalls {
   }
 
   /**
-   * Changes what is named, and leaves the rest as it is; in `env` and `metadata` null removes an entry. `env`, `command` and `size` wait in
-   * `pending` of the answer until the machine is started next, or with `restart_now` until it is restarted for that. Code `no_capacity`,
-   * `size_too_large` or `quota_exceeded` where there is no room for a larger size: nothing is changed then.
+   * Changes what is named, and leaves the rest as it is; in `env` and `metadata` null removes an entry.
+   * `env`,
+   * `command` and `size` wait in `pending` of the answer until the machine is started next, or with
+   * `restart_now` until it is restarted for that. Code `no_capacity`, `size_too_large` or `quota_exceeded`
+   * where there is no room for a larger size: nothing is changed then.
    */
   update(id: string, changes: MachineUpdateRequest, options: CallOptions = {}): Promise<Machine> {
     const answerWithinMs =

@@ -44,7 +44,10 @@ export class Sandbox {
     return this.#info.id;
   }
 
-  /** As of the last `create`, `get`, `refresh`, `update`, `keepalive`, `pause` or `resume`; it does not follow the server by itself. */
+  /**
+   * As of the last `create`, `get`, `refresh`, `update`, `keepalive`, `pause` or `resume`; it does not follow
+   * the server by itself.
+   */
   get info(): SandboxInfo {
     return this.#info;
   }

@@ -107,8 +107,9 @@ export class Sandboxes extends VmCalls {
   }
 
   /**
-   * Changes what is named, and leaves the rest as it is; in `metadata` null removes a label, and null for `name` or `pause_after_idle` takes it
-   * away. Its time is changed by `keepalive`, its egress rules by `setEgress`.
+   * Changes what is named, and leaves the rest as it is; in `metadata` null removes a label, and null for
+   * `name` or `pause_after_idle` takes it away. Its time is changed by `keepalive`, its egress rules by
+   * `setEgress`.
    */
   async update(id: string, changes: SandboxUpdateRequest, options: CallOptions = {}): Promise<Sandbox> {
     const call = { method: "PATCH", path: this.at(id), json: changes } as const;

@@ -162,7 +162,10 @@ export class Templates {
     );
   }
 
-  /** Has hosts make the image of a built-in template now, before anything is made of it. Resolves before they have: `get` says how it goes. */
+  /**
+   * Has hosts make the image of a built-in template now, before anything is made of it. Resolves before they
+   * have: `get` says how it goes.
+   */
   prepare(name: string, options: CallOptions = {}): Promise<Template> {
     return this.#http.json<Template>({ method: "POST", path: templatePreparePath(name) }, options);
   }

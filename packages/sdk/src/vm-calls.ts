@@ -143,9 +143,10 @@ export class VmCalls {
   }
 
   /**
-   * Runs a shell command, or of a list a program with these arguments, and returns its whole output: `exit_code`, `stdout`, `stderr`, `duration_ms`, `timed_out`
-   * and more. A command that fails is an answer, not an error. Bytes that are not UTF-8 become U+FFFD, and what goes
-   * beyond 10 MiB of either output is dropped (`truncated`); `executeStream` has neither limit.
+   * Runs a shell command, or of a list a program with these arguments, and returns its whole output:
+   * `exit_code`, `stdout`, `stderr`, `duration_ms`, `timed_out` and more. A command that fails is an answer,
+   * not an error. Bytes that are not UTF-8 become U+FFFD, and what goes beyond 10 MiB of either output is
+   * dropped (`truncated`); `executeStream` has neither limit.
    */
   async execute(id: string, command: Command, options: ExecuteOptions = {}): Promise<ExecuteResponse> {
     return collectCommand(this.http, this.at(id), command, options);

@@ -1,4 +1,5 @@
-// The package's README names every method of a sandbox and of machines: what sets a product apart is of use only where it is found.
+// The package's README names every method of a sandbox and of machines: what sets a product apart is of use
+// only where it is found.
 
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";

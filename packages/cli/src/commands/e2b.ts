@@ -25,7 +25,10 @@ export function registerE2bCommands(program: Command, cli: Cli): void {
   addExamples(command, 'eval "$(skerry e2b env)"', "skerry e2b env --json | jq -r .E2B_API_KEY");
 }
 
-/** Never resolved (RFC 2606): without it the clients take E2B's cloud for the host of a port, and send what is meant for a sandbox there. */
+/**
+ * Never resolved (RFC 2606): without it the clients take E2B's cloud for the host of a port, and send what is
+ * meant for a sandbox there.
+ */
 const NO_DOMAIN = "no-sandbox-domain.invalid";
 
 function environmentFor(apiUrl: string, token: string): Readonly<Record<string, string>> {

@@ -1,5 +1,5 @@
-// A server with one sandbox whose commands are run here, by this machine's own shell: for what the command line asks of a guest's `sh` and `tar`.
-// Tests name paths of their own folder in it.
+// A server with one sandbox whose commands are run here, by this machine's own shell: for what the command
+// line asks of a guest's `sh` and `tar`. Tests name paths of their own folder in it.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

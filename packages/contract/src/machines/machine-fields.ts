@@ -17,7 +17,7 @@ const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_
 
 export const restartRequest = Type.Object(
   {
-    // What machines are for is to keep running, and what ends with success has done its work.
+    // Machines are there to keep running, and a main process that ends with success has done its work.
     policy: Type.Optional(
       Type.Unsafe<RestartPolicy>({
         ...policies,
@@ -39,7 +39,7 @@ export const restartRequest = Type.Object(
   closed,
 );
 
-/** Of a change: what is left out stays as it is. */
+/** The same in a change: a field that is left out stays as it is. */
 export const restartChange = Type.Object(
   {
     policy: Type.Optional(

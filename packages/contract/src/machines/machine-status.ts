@@ -48,7 +48,10 @@ export type RestartDisk = (typeof restartDisks)[number];
 /** A machine that ran for this long, in seconds, was well: what it had tried before counts no more. */
 export const HEALTHY_AFTER_S = 10 * 60;
 
-/** A machine that its policy has started again so often without ten healthy minutes in between is in a crash loop. */
+/**
+ * A machine that its policy has started again so often without ten healthy minutes in between is in a crash
+ * loop.
+ */
 export const CRASH_LOOP_RESTARTS = 3;
 
 /** The pause before a machine is started again: it doubles from the first to the longest. Half of each is chance. */

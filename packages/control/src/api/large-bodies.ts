@@ -19,7 +19,7 @@ const RETRY_AFTER_S = 5;
 /** Of this process. */
 const memory = new MemoryShares(SHARED_BYTES, USUAL_SHARE);
 
-/** What gives back what an answer holds. */
+/** Functions that give back the memory that is held for an answer. */
 const held = new WeakMap<ServerResponse, () => void>();
 
 /** For an answer that lasts longer than what was made of its body. */

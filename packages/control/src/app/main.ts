@@ -1,6 +1,7 @@
 // skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
 // `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `service list`, `service run NAME`, `describe`,
-// `note-backup`, `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`, `restore-data NUMBER…`, `way-back NUMBER…`.
+// `note-backup`, `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`,
+// `restore-data NUMBER…`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { pino } from "pino";

@@ -1,4 +1,5 @@
-// Names that people know things by, for the ids of a page of the audit log. The log itself keeps ids alone; a name is the one of now.
+// Names that people know things by, for the ids of a page of the audit log. The log itself keeps ids alone; a
+// name is the one of now.
 
 import { sql } from "kysely";
 import type { AuditEvent } from "@skerry/contract/audit/audit-event";
@@ -29,8 +30,9 @@ export async function withNames(
 }
 
 /**
- * Names of this organization's things alone: a caller chooses the id in the path of a request, and the event of its refusal must not tell
- * what another organization calls its own. Users are those who are or were given a token here.
+ * Names of this organization's things alone: a caller chooses the id in the path of a request, and the event
+ * of its refusal must not tell what another organization calls its own. Users are those who are or were given
+ * a token here.
  */
 async function namesOf(
   db: Database,

@@ -79,7 +79,10 @@ const batches = new BatchLoader<Bearer>(async (db, keys) => {
   ]);
 });
 
-/** Replicas that see the same stale figure write it once. The first use makes an invitation a token like others. */
+/**
+ * Replicas that see the same stale figure write it once. The first use makes an invitation a token like
+ * others.
+ */
 export async function recordUse(db: Database, tokenId: string): Promise<void> {
   await sql`
     update api_tokens set last_used_at = now(), after_first_use = null,

@@ -3,7 +3,10 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { editDistance } from "../values/edit-distance.ts";
 
-/** Names of fields in other products' APIs and in their clients, in snake case, and the names that they have here. */
+/**
+ * Names of fields in other products' APIs and in their clients, in snake case, and the names that they have
+ * here.
+ */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
   args: ["command"],
   auto_stop_interval: ["pause_after_idle"],
@@ -46,7 +49,10 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   working_directory: ["workdir"],
 };
 
-/** `name`: as the caller wrote it. `parent`: the object that it stands in, and `schema` the one of that object. */
+/**
+ * `name`: as the caller wrote it. `parent`: the object that it stands in, and `schema` the one of that
+ * object.
+ */
 export function unknownField(name: string, parent: string, schema: object | undefined): SkerryError {
   const field = parent === "" ? name : `${parent}.${name}`;
   const { properties = {} } = (schema ?? {}) as { readonly properties?: Readonly<Record<string, object>> };
@@ -77,7 +83,10 @@ function nearest(name: string, fields: readonly string[]): string | undefined {
   return close?.field;
 }
 
-/** Says what a value looks like, because another product's field often has another type, such as a number of seconds. */
+/**
+ * Says what a value looks like, because another product's field often has another type, such as a number of
+ * seconds.
+ */
 function exampleOf(property: object | undefined): string {
   const { examples } = (property ?? {}) as { readonly examples?: readonly unknown[] };
   const example = examples?.[0];

@@ -1,4 +1,4 @@
-// What a request to change a machine makes of it: its row in, what is to be written out. Pure.
+// The change that a request asks of a machine: takes its row, and gives the values to write. Pure.
 
 import { isDeepStrictEqual } from "node:util";
 import { STOP_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
@@ -48,7 +48,7 @@ function restartOf(row: MachineRow, asked: MachineUpdateRequest["restart"] = {})
   };
 }
 
-/** What the next start brings, as far as it is not in effect. */
+/** Values that the next start brings, as far as they are not in effect. */
 function pendingOf(row: MachineRow, request: MachineUpdateRequest): PendingValues | null {
   const inEffect = { size: row.size, command: row.command, env: wholeEnv(row.env) };
   const waiting = { ...inEffect, ...row.pending };

@@ -185,7 +185,7 @@ export async function changeMachine(
   return write(db, seen, change);
 }
 
-/** What a request changes of a machine, whatever its status is. */
+/** Columns that a request changes in every status of a machine. */
 export interface MachineUpdate {
   readonly name: string | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -197,8 +197,8 @@ export interface MachineUpdate {
 }
 
 /**
- * Writes all of it where the row still has what the update was made of. The version stays: the replica that works on the machine goes on.
- * Throws `name_taken`.
+ * Writes all of it where the row still has what the update was made of. The version stays: the replica that
+ * works on the machine goes on. Throws `name_taken`.
  */
 export function updateMachineRow(
   db: Queries,
@@ -227,7 +227,10 @@ export function updateMachineRow(
     .catch(refuseTakenName(machineTable, name));
 }
 
-/** Of a start that takes over what waits for it. What was changed since the row was read waits for the next one. */
+/**
+ * Columns of a start that takes over the pending values. A change since the row was read waits for the next
+ * start.
+ */
 export function takenOver({ pending }: Pick<MachineRow, "pending">): MachineChange & { size?: string } {
   if (pending === null) return {};
   const { size, command, env } = pending;

@@ -68,7 +68,7 @@ async function restart(
     if (!row.restart_wished) context.metrics.machineRestarts.add(1);
     return "started";
   } catch (error) {
-    // What waits has not failed: the row says for what.
+    // A start that waits has not failed: the row says for what.
     if (!(await waitOn(context, row, error)) || !isWaiting(error)) throw error;
     return "waits";
   }
@@ -76,7 +76,10 @@ async function restart(
 
 const atRest: ReadonlySet<MachineStatus> = new Set(["stopped", "failed"]);
 
-/** Refused before it began, it waits on and says for what. What began and failed is in the queue already, or has given up: false. */
+/**
+ * Refused before it began, it waits on and says for what. What began and failed is in the queue already, or
+ * has given up: false.
+ */
 async function waitOn(context: Context, row: MachineRow, error: unknown): Promise<boolean> {
   if (!(error instanceof SkerryError) || (await machineById(context.db, row.id))?.version !== row.version)
     return false;

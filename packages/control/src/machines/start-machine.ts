@@ -48,7 +48,8 @@ export async function startMachine(
   return timed(context.metrics.machineStart, async () => {
     const { on, anew } = await placeFor(context, row, newDisk);
     const keepsDisk = row.started_at !== null && on !== undefined && !newDisk;
-    // A start that may find no disk goes on in the memory of a snapshot, which has the size and the main process of now.
+    // A start that may find no disk goes on in the memory of a snapshot, which has the size and the main
+    // process of now.
     const mayRollBack = keepsDisk && row.rollback_to !== null;
     const next = mayRollBack ? {} : takenOver(row);
     const request: PlacementRequest = {

@@ -1,5 +1,6 @@
-// PATCH of a machine. Its name, its labels, its restart policy and its stop timeout are changed at once. What a microVM is started with (size,
-// command, environment) waits in the row, as `pending`, until the machine is started next, whatever starts it.
+// PATCH of a machine. Its name, its labels, its restart policy and its stop timeout are changed at once. What
+// a microVM is started with (size, command, environment) waits in the row, as `pending`, until the machine is
+// started next, whatever starts it.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineUpdateRequest } from "@skerry/contract/machines/machine";
@@ -25,7 +26,7 @@ export async function updateMachine(
   { id, request }: { readonly id: string; readonly request: MachineUpdateRequest },
 ): Promise<MachineRow> {
   await getMachine(context, caller, id);
-  // What a machine runs can read all that is on its disk.
+  // The main process of a machine can read all that is on its disk.
   if (request.env !== undefined || request.command !== undefined) requireReading(caller, "machine");
   const restarts = request.restart_now === true;
   const row = await retryOnConflict(async () => {
@@ -59,7 +60,10 @@ async function write(
     : saveWithRoom(context, { seen, growth }, save);
 }
 
-/** What the size takes that the machine does not hold now. Undefined where it takes no more, and of a machine without a place yet. */
+/**
+ * CPUs and memory that the size takes and the machine does not hold now. Undefined where it takes no more,
+ * and where the machine has no place yet.
+ */
 function growthOf(seen: MachineRow, next: Size): Size | undefined {
   if (seen.started_at === null) return undefined;
   const now = readSize(seen.size);
@@ -79,7 +83,10 @@ interface Growing {
   readonly growth: Size;
 }
 
-/** Where its host and its organization have room for the growth at this moment. Nothing holds that room until the machine is started. */
+/**
+ * Where its host and its organization have room for the growth at this moment. Nothing holds that room until
+ * the machine is started.
+ */
 async function saveWithRoom(
   context: Context,
   { seen, growth }: Growing,

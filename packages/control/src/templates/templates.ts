@@ -52,7 +52,7 @@ function shownBuiltIn(template: BuiltInTemplate): Template {
   };
 }
 
-/** What failed waits for its next attempt, and what was not begun for the image that is made before it. */
+/** A template that failed waits for its next attempt, and one that was not begun for the image before it. */
 function waitsForOfTemplate(template: BuiltInTemplate): Template["waits_for"] {
   const { status, failure, building_since: since } = template;
   const wait = { kind: "attempt", id: null, name: null } as const;

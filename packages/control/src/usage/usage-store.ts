@@ -65,7 +65,8 @@ export interface HostDenials {
 
 /**
  * Adds them up for the organizations that they belong to; a second time, the most of both counts. A host speaks of the VMs that are, or were last,
- * its own, and of the minutes that it was asked for, whatever it says. Returns how many were not counted before.
+ * its own, and of the minutes that it was asked for, whatever it says. Returns how many were not counted
+ * before.
  */
 export async function storeDenials(
   db: Database,

@@ -25,7 +25,10 @@ export function readOptionalBound(field: string, text: string, maxMs: number): n
   return isNoBound(text) ? 0 : readBoundedDuration(field, text, maxMs, "Write 0s for none.");
 }
 
-/** The same with an upper bound: more is refused, never cut silently. `otherwise`: how to do without the bound. */
+/**
+ * The same with an upper bound: more is refused, never cut silently. `otherwise`: how to do without the
+ * bound.
+ */
 export function readBoundedDuration(field: string, text: string, maxMs: number, otherwise = ""): number {
   const ms = readDuration(field, text);
   if (ms <= maxMs) return ms;

@@ -2,7 +2,7 @@
 
 type Texts = Readonly<Record<string, string>>;
 
-/** What is named with a text is set, what is named with null is gone, and what is not named stays. */
+/** An entry that is named with a text is set, one that is named with null is gone, and every other stays. */
 export function merged(before: Texts, changes: Readonly<Record<string, string | null>>): Texts {
   const after = new Map(Object.entries(before));
   for (const [name, value] of Object.entries(changes)) {

@@ -1,11 +1,17 @@
 // Names of ports, for clients.
 
-/** Browsers and resolvers take each name below it for this machine, and browsers trust it over HTTP as they do others over HTTPS. */
+/**
+ * Browsers and resolvers take each name below it for this machine, and browsers trust it over HTTP as they do
+ * others over HTTPS.
+ */
 export const LOCAL_DOMAIN = "localhost";
 
 const LOCAL_HOST = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])(:\d{1,5})?$/i;
 
-/** Whether a client by this name, or a listener at this address, is on this machine: `127.0.0.1:7070`, `localhost`, `[::1]:7070`. */
+/**
+ * Whether a client by this name, or a listener at this address, is on this machine: `127.0.0.1:7070`,
+ * `localhost`, `[::1]:7070`.
+ */
 export function isLocal(host: string): boolean {
   return LOCAL_HOST.test(host);
 }

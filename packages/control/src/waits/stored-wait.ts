@@ -1,4 +1,5 @@
-// The cause of a delay as rows keep it. What is told of it is worded when it is read, because a failure of 2 minutes ago is one of 3 minutes ago soon.
+// The cause of a delay as rows keep it. What is told of it is worded when it is read, because a failure of 2
+// minutes ago is one of 3 minutes ago soon.
 
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";

@@ -1,4 +1,4 @@
-// What is held up, as rows say it.
+// Rows of templates, machines and sandboxes that are held up.
 
 import { sql } from "kysely";
 import type { TemplateFailure } from "@skerry/contract/templates/template";

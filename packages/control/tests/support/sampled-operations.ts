@@ -1,5 +1,6 @@
-// Which operations a usual run tries in the matrices over all of them: a third by its seed, each one whose declaration differs from the commit that
-// was tested last, and those that the matrix cannot do without. `npm run test:full` tries all.
+// Which operations a usual run tries in the matrices over all of them: a third by its seed, each one whose
+// declaration differs from the commit that was tested last, and those that the matrix cannot do without. `npm
+// run test:full` tries all.
 
 import { execFileSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";

@@ -30,7 +30,7 @@ export function debootstrapDeadlines(
   return { deadlineMs: TOTAL_MS, progress: { withinMs: WITHOUT_PROGRESS_MS, measure } };
 }
 
-/** Of the packages that apt has fetched, those that dpkg has unpacked; undefined where nothing was fetched yet. */
+/** Counts the fetched packages that dpkg has unpacked; undefined where apt has fetched none yet. */
 async function unpackedOf(root: string): Promise<string | undefined> {
   const archives = await readdir(join(root, "var/cache/apt/archives")).catch(() => []);
   const fetched = archives.filter((name) => name.endsWith(".deb")).length;

@@ -192,7 +192,10 @@ export class TemplateLibrary {
     return this.#images.makeAll();
   }
 
-  /** Has the image of a built-in template made, before the first VM of it is asked for. Throws `unknown_template`. */
+  /**
+   * Has the image of a built-in template made, before the first VM of it is asked for. Throws
+   * `unknown_template`.
+   */
   prepare(name: string): void {
     if (this.#images.prepare(name) === undefined) throw unknown(name);
   }

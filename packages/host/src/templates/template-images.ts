@@ -1,5 +1,6 @@
-// The images of built-in templates: which are there, which are being made, and when one that failed is tried again. A failure is kept with what the
-// programs printed last, because control shows it to those who wait for the template.
+// The images of built-in templates: which are there, which are being made, and when one that failed is tried
+// again. A failure is kept with what the programs printed last, because control shows it to those who wait
+// for the template.
 
 import { stat } from "node:fs/promises";
 import { SkerryError } from "@skerry/contract/errors";
@@ -99,7 +100,10 @@ export class TemplateImages {
     throw notReady(name, entry.state as Unfinished);
   }
 
-  /** Has the image made now, also where its next attempt is not due. Returns its state; undefined where there is no such template. */
+  /**
+   * Has the image made now, also where its next attempt is not due. Returns its state; undefined where there
+   * is no such template.
+   */
   prepare(name: string): ImageState | undefined {
     const entry = this.#entries.get(name);
     if (entry !== undefined && entry.state.status !== "ready") void this.#begin(entry);
@@ -163,7 +167,7 @@ export function isOnDemand({ builds, on_demand }: TemplateDescription): boolean 
   return builds === true || on_demand === true;
 }
 
-/** What is told of an image besides its status. */
+/** Progress and last failure of an image, for answers. */
 export function makingOf(state: ImageState): {
   failure: TemplateFailure | null;
   building_since: string | null;
@@ -187,7 +191,7 @@ function whyOf(error: unknown): Pick<TemplateFailure, "reason" | "last_lines"> {
   };
 }
 
-/** Of a mirror's address everything is shown but what it is asked with. */
+/** Leaves the credentials out of a mirror's address. */
 function clip(text: string): string {
   return text
     .toWellFormed()

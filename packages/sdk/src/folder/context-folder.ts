@@ -47,7 +47,9 @@ export async function readContext(folder: string): Promise<ContextFolder> {
   return { files: files.toSorted(), texts: await textsOf(folder, files), bytes, isLeftOut };
 }
 
-/** What the folder's .dockerignore leaves out, and where there is none, what builds leave out by default. */
+/**
+ * Names that the folder's .dockerignore leaves out, and without one those that builds leave out by default.
+ */
 export async function readLeftOut(folder: string): Promise<ContextFolder["isLeftOut"]> {
   const ignore = readIgnore((await ignoreText(folder)) ?? IGNORED_BY_DEFAULT);
   return (path, isFolder) => (isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path));

@@ -14,7 +14,7 @@ import { amountText, localKind } from "./local-places.ts";
 export interface CopyFlags {
   readonly followLink?: boolean;
   readonly maxSize?: number;
-  /** Of a directory, take what a build would take: without what its .dockerignore names. */
+  /** A directory goes without the files that its .dockerignore names, as a build takes it. */
   readonly isIgnoring?: boolean;
 }
 

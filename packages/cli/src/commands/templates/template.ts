@@ -120,7 +120,7 @@ function registerVersions(templates: Command, cli: Cli): void {
   addExamples(remove, "skerry template delete web:42");
 }
 
-/** Of a built-in template the last lines are known where its making has failed. */
+/** The last lines of a built-in template are known where its making has failed. */
 async function printMaking({ output }: Cli, template: Template): Promise<void> {
   const { name, failure, waits_for: waits, progress } = template;
   if (!failure && !progress) throw builtIn(template);
@@ -129,7 +129,7 @@ async function printMaking({ output }: Cli, template: Template): Promise<void> {
   if (why !== undefined) await output.note(`The template "${name}" ${why}.`);
 }
 
-/** What is told of an image that is being made. */
+/** The row `why` of an image that is being made. */
 function whyOf({ status, progress, failure, building_since: since }: Template): [string, string][] {
   if (status !== "building") return [];
   const before = failure ? `; the attempt before failed: ${failure.reason}` : "";

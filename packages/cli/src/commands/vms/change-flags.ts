@@ -1,4 +1,5 @@
-// Flags of `skerry sandbox update` and `skerry machine update` that set an entry of a map, and take one away.
+// Flags that `skerry sandbox update` and `skerry machine update` share: they set an entry of a map, and take
+// one away.
 
 import type { Command } from "commander";
 import { CliError } from "../../errors.ts";
@@ -31,7 +32,7 @@ export function changesOf(
   return Object.fromEntries([...removed, ...Object.entries(set ?? {})]);
 }
 
-/** What a flag and its `--no-` form ask for. */
+/** The value that a flag or its `--no-` form asks for; null for the latter. */
 export function orNull(flag: string | false | undefined): string | null | undefined {
   return flag === false ? null : flag;
 }

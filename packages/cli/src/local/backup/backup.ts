@@ -65,8 +65,10 @@ export async function backup(
   );
 }
 
-/** So that `/v1/status`, the dashboard and the metrics know of it. The backup is whole without that: between an upgrade and its first start the database may
- *  have no place for it yet. */
+/**
+ * Tells `/v1/status`, the dashboard and the metrics of the backup, which is whole without that: between an
+ * upgrade and its first start the database may have no place for the time yet.
+ */
 async function noteBackup(layout: Layout): Promise<void> {
   await controlCommand(layout, ["note-backup"], { failure: "backup_failed" }).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);

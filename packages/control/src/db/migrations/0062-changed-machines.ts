@@ -1,4 +1,5 @@
-// What of a machine was changed and takes effect at its next start, and changes of machines and sandboxes that events tell.
+// Changes of a machine that take effect at its next start, and changes of machines and sandboxes that events
+// tell.
 
 /** Made anew with the columns of 0027 and those that a request can change since. */
 const noted = (table: string, shown: readonly string[]) => `

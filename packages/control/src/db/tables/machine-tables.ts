@@ -13,7 +13,7 @@ import type {
 import type { NextEvent } from "./event-tables.ts";
 import type { Json, SetTime, Time } from "./columns.ts";
 
-/** What a machine takes over at its next start, as far as it differs from what is in effect. */
+/** Values that a machine takes over at its next start, as far as they differ from those in effect. */
 export interface PendingValues {
   readonly size?: string;
   readonly command?: string | null;

@@ -33,7 +33,7 @@ const MIB = 1024 * 1024;
  */
 const budget = new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 * MIB });
 
-/** What the command reads. */
+/** Standard input of a command. */
 export interface CommandInput {
   bytes: Buffer | undefined;
   /** Gives the memory back that the request has held for it. */
@@ -123,7 +123,10 @@ function reattachMs({ reattach }: ExecuteRequest): number {
   return reattach === undefined ? 0 : readBoundedDuration("reattach", reattach, REATTACH_MAX_MS);
 }
 
-/** Forgets the input when the command has it: a stream lasts as long as its VM, and would hold the memory as long. */
+/**
+ * Forgets the input when the command has it: a stream lasts as long as its VM, and would hold the memory as
+ * long.
+ */
 async function sendInput(
   client: HostClient,
   execution: ExecutionRef,

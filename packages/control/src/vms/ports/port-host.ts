@@ -35,7 +35,10 @@ export function leadByHostName(domain: string, own?: OwnPort): (request: Counted
   };
 }
 
-/** The same below `localhost`, which is the API's own name as well, with any other name below it: only names of ports are led away. */
+/**
+ * The same below `localhost`, which is the API's own name as well, with any other name below it: only names
+ * of ports are led away.
+ */
 export function leadByLocalName(request: CountedRequest): void {
   const [name = "", ...others] = new Set(namesOf(request));
   const labels = [name, ...others].flatMap((one) =>
