@@ -69,3 +69,35 @@ test("a machine whose start was refused, and a sandbox whose host is away, say w
     await main().getByText(`It w${text}`).waitFor();
   }
 });
+
+/** Fields that came with this version, in whatever object they stand. */
+const NEW_FIELDS = [
+  ...["waits_for", "pending", "failure", "building_since", "progress", "last_backup"],
+  ...["user_name", "token_name"],
+];
+
+test("pages are whole where a control of the version before answers, which does not send the fields of this one", async () => {
+  const { page } = dashboard;
+  const machine = await world.createMachine({ name: "elder" });
+  await world.createSandbox({ name: "older" });
+  await page.addInitScript((fields) => {
+    const parse = JSON.parse.bind(JSON);
+    JSON.parse = (text: string) =>
+      parse(text, (key, value: unknown) => (fields.includes(key) ? undefined : value)) as unknown;
+    Object.assign(Response.prototype, {
+      async json(this: Response) {
+        return JSON.parse(await this.text()) as unknown;
+      },
+    });
+  }, NEW_FIELDS);
+  await dashboard.logIn(world.token, `/machines/${machine.id}/details`);
+  await main().getByText("Restart policy").waitFor();
+  for (const [path, shown] of [
+    ["/", /needs? you/],
+    [`/templates/${world.host.template.name}`, world.host.template.name],
+    ["/audit", "sandbox.create"],
+  ] as const) {
+    await page.goto(`${dashboard.url}/ui${path}`);
+    await main().getByText(shown).first().waitFor();
+  }
+});
