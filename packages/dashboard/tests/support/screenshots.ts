@@ -86,8 +86,12 @@ export class Screenshots implements AsyncDisposable {
     return `${(part * 100).toFixed(2)} % of ${name} differ from ${file}; now it looks like ${now}`;
   }
 
-  /** What is wider than the window, and what is covered by something else. */
+  /** Names each thing that is wider than the window or covered by another once the page is at rest. */
   async faults(): Promise<readonly string[]> {
+    const atOnce = (await this.#page.evaluate(FAULTS)) as readonly string[];
+    if (atOnce.length === 0) return atOnce;
+    // A terminal fits itself to a window of another size some frames later.
+    await this.#take();
     return (await this.#page.evaluate(FAULTS)) as readonly string[];
   }
 
