@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { HangReporter } from "./setup/hang-reporter.ts";
 import { keptTimes, lengthOf } from "./setup/test-times.ts";
 import { TimesReporter } from "./setup/times-reporter.ts";
 import { drawn, isFullRun, noteSampled } from "./tests/support/sampling.ts";
@@ -84,6 +85,7 @@ export default defineConfig({
     reporters: [
       "default",
       new TimesReporter(),
+      new HangReporter(),
       ...(reportFile === undefined ? [] : [["json", { outputFile: reportFile }] as ["json", object]]),
     ],
     sequence: { sequencer: LongestFirst },
