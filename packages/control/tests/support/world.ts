@@ -215,6 +215,11 @@ export class World implements AsyncDisposable {
     await Promise.all(this.#endings.map((end) => end()));
     await this.host[Symbol.asyncDispose]();
     await this.db.destroy();
+    // A run that kept them all would have hundreds of thousands of files to remove at its end.
+    await administer(
+      (admin, name) => sql`drop database if exists ${sql.id(name)} with (force)`.execute(admin),
+      this.databaseUrl,
+    );
     rmSync(this.rootKeyFile, { force: true });
   }
 }
@@ -245,13 +250,24 @@ function urlOf(database: string): string {
 }
 
 async function createDatabase(url: string): Promise<void> {
-  const name = new URL(url).pathname.slice(1);
+  await administer(async (admin, name) => {
+    // Two files that copy the template at the same time would disturb each other.
+    await sql`select pg_advisory_lock(1)`.execute(admin);
+    const template = sql.id(TEMPLATE_DATABASE);
+    await sql`create database ${sql.id(name)} template ${template} strategy file_copy`.execute(admin);
+    await sql`select pg_advisory_unlock(1)`.execute(admin);
+  }, url);
+}
+
+/** Does something with the database of this name, on one connection to another. */
+async function administer(
+  act: (admin: Database, name: string) => Promise<unknown>,
+  url: string,
+): Promise<void> {
   const admin = openDatabase(urlOf("postgres"), () => undefined);
-  // Two files that copy the template at the same time would disturb each other.
-  await admin.connection().execute(async (connection) => {
-    await sql`select pg_advisory_lock(1)`.execute(connection);
-    await sql.raw(`create database ${name} template ${TEMPLATE_DATABASE}`).execute(connection);
-    await sql`select pg_advisory_unlock(1)`.execute(connection);
-  });
-  await admin.destroy();
+  try {
+    await admin.connection().execute((connection) => act(connection, new URL(url).pathname.slice(1)));
+  } finally {
+    await admin.destroy();
+  }
 }
