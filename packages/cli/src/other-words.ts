@@ -15,6 +15,7 @@ const aliases: Readonly<Record<string, Readonly<Record<string, readonly string[]
   template: { list: ["ls"], delete: ["rm"] },
   registry: { logout: ["rm", "delete"], list: ["ls"] },
   size: { list: ["ls"] },
+  runs: { list: ["ls", "ps"] },
   audit: { list: ["ls"] },
   token: { revoke: ["rm", "delete"], list: ["ls"] },
 };

@@ -24,6 +24,7 @@ import { registerUsageCommand } from "./commands/usage.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
 import { registerRun } from "./commands/run.ts";
+import { registerRuns } from "./commands/runs.ts";
 import { registerCp } from "./commands/copy/cp.ts";
 import { registerCompletionCommands } from "./commands/completion.ts";
 import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
@@ -69,6 +70,7 @@ export function registerClientCommands(program: Command, cli: Cli): Command {
   registerMachineCommands(program, cli);
   registerSnapshotCommands(program, cli);
   registerRun(program, cli);
+  registerRuns(program, cli);
   registerEitherVmCommands(program, cli);
   registerCp(program, cli);
   program.commandsGroup("Build:");

@@ -10,6 +10,8 @@ import {
 } from "../../sdk/tests/support/scripted-server.ts";
 import { ended, Shell } from "./support/shell.ts";
 
+const EXECUTION = "exe_01kb3x5w7y9z1a3c5e7g9j1m3p";
+
 /** A server with one sandbox, in which a command ends with this code. */
 async function serverOf(exitCode: number, started: () => void = () => undefined) {
   const seen: string[] = [];
@@ -17,7 +19,8 @@ async function serverOf(exitCode: number, started: () => void = () => undefined)
     seen.push(`${method} ${url}`);
     if (method === "DELETE") return void response.writeHead(204).end();
     if (url === "/v1/sandboxes") return sendJson(response, 201, sandboxInfo);
-    response.write(output("stdout", "hello\n"));
+    if (url.endsWith("/executions")) return sendJson(response, 201, { id: EXECUTION });
+    response.write(eventText("start", { id: EXECUTION }) + output("stdout", "hello\n"));
     started();
     // A command that does not end.
     if (exitCode >= 0) response.end(eventText("exit", { ...exitFields, exit_code: exitCode }));
@@ -54,7 +57,9 @@ test.each([0, 3])(
     );
     // Longer than the command may take, for what is copied.
     expect(created).toEqual({ template: "base", timeout: "11m30s", env: { A: "b" } });
-    expect(executed).toEqual({ command: "make 'it so'", timeout: "90s", reattach: "30s" });
+    expect(executed).toEqual({
+      ...{ command: "make 'it so'", timeout: "90s", reattach: "30s", keep_output: true },
+    });
   },
 );
 
@@ -69,6 +74,39 @@ test.each([
   expect((await shell.run("run", "--template", "base", "--timeout", asked, "-n", "--", "make")).code).toBe(0);
   const [created, executed] = server.received.map(({ body }) => JSON.parse(body.toString() || "null"));
   expect([created.timeout, executed.timeout]).toEqual([life, timeout]);
+});
+
+test("a detached run prints the id of its execution, and leaves the sandbox to end with it", async () => {
+  const { server, seen } = await serverOf(0);
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const answer = await shell.run(
+    "run",
+    "--template",
+    "base",
+    "--detach",
+    "--timeout",
+    "2h",
+    "--",
+    "make",
+    "all",
+  );
+  expect(answer).toMatchObject({ code: 0, stdout: Buffer.from(`${EXECUTION}\n`) });
+  expect(answer.stderr).toContain(`skerry runs logs ${EXECUTION}`);
+  expect(seen).toEqual(["POST /v1/sandboxes", `POST ${sandbox}/executions`]);
+  expect(JSON.parse(server.last.body.toString())).toEqual({
+    ...{ command: "make all", timeout: "2h", destroy_sandbox: true },
+  });
+});
+
+test("a run that failed says where its output is, and one that went well says nothing", async () => {
+  for (const exitCode of [0, 3]) {
+    const { server } = await serverOf(exitCode);
+    await using _server = server;
+    await using shell = await Shell.forServer(server);
+    const { code, stderr } = await shell.run("run", "--template", "base", "-n", "--", "make");
+    expect([code, stderr.includes(`skerry runs logs ${EXECUTION}`)]).toEqual([exitCode, exitCode !== 0]);
+  }
 });
 
 test("run that is interrupted destroys its sandbox", async () => {
@@ -101,6 +139,8 @@ test.each([
   [["--timeout", "25h"], "A sandbox lives 24h at most"],
   [["--timeout", "soon"], "0 for none"],
   [["--copy-out", ":x"], "names nothing in the sandbox"],
+  [["--detach", "--copy-out", "/root/x"], "so --copy-out has no effect"],
+  [["--detach", "-i"], "so --stdin has no effect"],
 ])("run %j is refused before there is a sandbox", async (flags, said) => {
   const { server, seen } = await serverOf(0);
   await using _server = server;

@@ -84,6 +84,7 @@ export const serviceNames = [
   "proxy-health-checker",
   "sandbox-reaper",
   "idle-pauser",
+  "run-ender",
   "mover",
   "template-spreader",
   "layer-storer",

@@ -236,6 +236,7 @@ test("each background service tells its runs, how long they took, what they did 
       pausedKeptDays: 30,
       reaperIntervalMs: every,
       idlePauserIntervalMs: every,
+      runEnderIntervalMs: every,
       usageSamplerIntervalMs: 600_000,
     },
     { wakeups: new Wakeups(), stop: stop.signal },

@@ -66,6 +66,13 @@ const endings: Readonly<
     await world.call("DELETE", `/v1/sandboxes/${id}`);
     return { isOver: sql`status = 'destroyed'`, since: "destroyed_at" };
   },
+  kept_executions: async () => {
+    const { id } = await world.createSandbox();
+    const body = { command: "true", keep_output: true };
+    await world.call("POST", `/v1/sandboxes/${id}/executions`, { body });
+    await world.call("DELETE", `/v1/sandboxes/${id}`);
+    return { isOver: sql`ended_at is not null`, since: "ended_at" };
+  },
   machines: async () => {
     const { id } = await world.createMachine();
     await world.call("DELETE", `/v1/machines/${id}`);

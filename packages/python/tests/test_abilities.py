@@ -48,6 +48,8 @@ METHODS = {
     "forkSandbox": "sandboxes.fork",
     "rollBackSandbox": "sandboxes.rollback",
     "listSnapshots": "snapshots.page",
+    "listKeptExecutions": "executions.page",
+    "getKeptExecution": "executions.get",
     "getSnapshot": "snapshots.get",
     "deleteSnapshot": "snapshots.delete",
     "execute": "sandboxes.execute",

@@ -30,6 +30,8 @@ export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_e
   TimedOptions & {
     /** What the command reads from its standard input, at most 10 MiB, and then its end. Default: nothing. */
     readonly stdin?: string | Uint8Array | undefined;
+    /** Told of the id of the command's execution when it runs. */
+    readonly onExecution?: ((id: string) => void) | undefined;
   };
 
 /** The command that `executeStream` runs in the microVM at this path of the API. */
@@ -39,7 +41,7 @@ export async function* streamCommand(
   command: Command,
   options: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
-  const { signal, onTiming, stdin, reattach = REATTACH, ...rest } = options;
+  const { signal, onTiming, onExecution, stdin, reattach = REATTACH, ...rest } = options;
   const input = inputFields(stdin);
   const call = {
     method: "POST",
@@ -48,7 +50,7 @@ export async function* streamCommand(
     json: { command: commandLine(command), ...rest, reattach, ...input },
   } as const;
   const executions = new Executions(http, vm);
-  const reached: Reached = { execution: undefined, position: 0, isOver: false };
+  const reached: Reached = { execution: undefined, position: 0, isOver: false, onExecution };
   try {
     const chunks = await http.open(call, { signal, onTiming });
     try {
@@ -82,6 +84,7 @@ interface Reached {
   position: number;
   /** Its exit has come, or it is not ours to end. */
   isOver: boolean;
+  readonly onExecution: ExecuteOptions["onExecution"];
 }
 
 async function* firstConnection(
@@ -92,7 +95,7 @@ async function* firstConnection(
   try {
     // Read to the end, past `exit`, so that the connection can serve the next call.
     for await (const event of readEvents(chunks)) {
-      if (event.event === "start") reached.execution = (JSON.parse(event.data) as Partial<Execution>).id;
+      if (event.event === "start") begin(reached, (JSON.parse(event.data) as Partial<Execution>).id);
       const read = reached.isOver ? undefined : readExecuteEvent(event);
       if (read === undefined) continue;
       reached.isOver = read.type === "exit";
@@ -104,6 +107,11 @@ async function* firstConnection(
   }
   if (!reached.isOver)
     throw new SkerryConnectionError(baseUrl, `The connection to ${baseUrl} ended before the command did.`);
+}
+
+function begin(reached: Reached, execution: string | undefined): void {
+  reached.execution = execution;
+  if (execution !== undefined) reached.onExecution?.(execution);
 }
 
 function mayGoOn({ execution, position, isOver }: Reached): boolean {

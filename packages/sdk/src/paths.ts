@@ -15,6 +15,11 @@ export function executionPath(vm: string, id: string): string {
   return `${vm}/executions/${segment(id)}`;
 }
 
+/** Of an execution whose output is kept. */
+export function keptExecutionPath(id: string): string {
+  return `/v1/executions/${segment(id)}`;
+}
+
 /** Of a snapshot, by id or name. */
 export function snapshotPath(idOrName: string): string {
   return `/v1/snapshots/${segment(idOrName)}`;

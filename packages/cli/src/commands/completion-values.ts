@@ -24,6 +24,9 @@ const templates: Values = async function* ({ templates: all }, signal) {
 const builds: Values = async function* ({ builds: all }, signal) {
   for await (const { id } of all.list({}, { signal })) yield* safe(id);
 };
+const runs: Values = async function* ({ executions }, signal) {
+  for await (const { id } of executions.list({ signal })) yield* safe(id);
+};
 const sizes: Values = async function* ({ sizes: all }, signal) {
   for (const { name } of await all.list({ signal })) yield* safe(name);
 };
@@ -38,6 +41,7 @@ const ofArguments: Readonly<Record<string, Values>> = {
   "sandbox id": sandboxes,
   "machine id": machines,
   "logs id": machines,
+  "runs id": runs,
   "org id": organizations,
   "org user": members,
   "set-limits org": organizations,

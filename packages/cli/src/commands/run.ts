@@ -8,8 +8,9 @@ import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "../env-flags.ts";
 import { addExamples, collectText, durationOrNone, given } from "../options.ts";
-import { readStandardInput } from "../standard-input.ts";
+import { readStandardInput, type StandardInput } from "../standard-input.ts";
 import type { Guest } from "./copy/guest-copy.ts";
+import { copyAllIn, copyAllOut, HOME, inward, outward } from "./copy/run-copies.ts";
 import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./vms/egress-flags.ts";
 import { createInterruptibly } from "./vms/interruptible-create.ts";
@@ -26,10 +27,9 @@ interface RunFlags extends EgressFlags, EnvFlags {
   readonly copyInAll?: boolean;
   readonly copyOut?: readonly string[];
   readonly stdin?: boolean;
+  readonly detach?: boolean;
 }
 
-/** In which what was copied is found, and the command runs. */
-const HOME = "/root";
 const TIMEOUT = "5m";
 /** Beside the command, for files on their way in and out. What this program leaves behind when it is killed lives no longer. */
 const COPY_MS = 10 * 60_000;
@@ -64,6 +64,7 @@ export function registerRun(program: Command, cli: Cli): void {
       "copy it here afterwards, or to the target, also where the command has failed; repeatable",
       collectText,
     )
+    .option("-d, --detach", "print the id of its execution and leave; the sandbox ends with the command")
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.");
@@ -78,6 +79,7 @@ export function registerRun(program: Command, cli: Cli): void {
     "skerry run --env NPM_TOKEN --env-file ci.env -- ./deploy.sh",
     "skerry run --copy-in ./src --workdir /root/src --copy-out /root/src/report.xml -- make test",
     "skerry run 'wc -l' < words.txt",
+    "skerry run --detach --timeout 2h -- python3 train.py",
   );
 }
 
@@ -97,7 +99,9 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   const client = await cli.client(self);
   // From here on Ctrl-C ends no process that has a sandbox to destroy.
   const { signal } = cli;
-  using input = flags.stdin === false ? undefined : await readStandardInput(cli, flags.stdin === true);
+  if (flags.detach === true) checkDetached(flags);
+  const readsInput = flags.stdin !== false && flags.detach !== true;
+  using input = readsInput ? await readStandardInput(cli, flags.stdin === true) : undefined;
   const template = await chosenTemplate(client, { flag: flags.template, argument: undefined }, signal);
   const request = {
     template,
@@ -105,6 +109,7 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
     ...given({ name, size, env, egress: egressRequest(flags) }),
   };
   let id = "";
+  let stays = false;
   await createInterruptibly(cli, {
     noun: "sandbox",
     hint: firstUseHint(size),
@@ -112,18 +117,67 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
     destroy: (made, options) => client.sandboxes.destroy(made, options),
     tell: async (created) => void (id = created.id),
   });
-  await using _sandbox = { [Symbol.asyncDispose]: () => destroy(cli, client, id) };
-  const calls = sandboxNoun.calls(client);
-  await copyAllIn(cli, { calls, id, signal }, copies.in, flags.copyInAll !== true);
-  const late = input === undefined ? signal : AbortSignal.any([signal, input.late]);
-  const options = { ...given({ timeout, workdir: flags.workdir, stdin: input?.bytes }), signal: late };
+  await using _sandbox = {
+    [Symbol.asyncDispose]: async () => (stays ? undefined : destroy(cli, client, id)),
+  };
+  const made = { calls: sandboxNoun.calls(client), id, signal };
+  await copyAllIn(cli, made, copies.in, flags.copyInAll !== true);
+  const command = shellCommand(words);
+  const options = given({ timeout, workdir: flags.workdir });
+  if (flags.detach === true) {
+    await detach(cli, made, { command, options });
+    stays = true;
+    return;
+  }
+  const execution = await attach(cli, made, { command, options, input });
+  await copyAllOut(cli, made, copies.out);
+  // A run that went well is as quiet as its command.
+  if (cli.exitCode !== 0 && execution !== undefined)
+    await cli.output.note(`Its output is kept for a day: skerry runs logs ${execution}`);
+}
+
+interface Work {
+  readonly command: string;
+  readonly options: { readonly timeout?: string; readonly workdir?: string };
+}
+
+async function detach(cli: Cli, { calls, id, signal }: Guest, { command, options }: Work): Promise<void> {
+  const started = await calls.startExecution(id, command, { ...options, destroy_sandbox: true, signal });
+  await cli.output.line(started.id);
+  await cli.output.note(`It runs in ${id}, which ends with it. Its output: skerry runs logs ${started.id}`);
+}
+
+/** Returns the id of its execution, where it began. */
+async function attach(
+  cli: Cli,
+  { calls, id, signal }: Guest,
+  { command, options, input }: Work & { readonly input: StandardInput | undefined },
+): Promise<string | undefined> {
+  let execution: string | undefined;
+  const events = calls.executeStream(id, command, {
+    ...options,
+    ...given({ stdin: input?.bytes }),
+    keep_output: true,
+    signal: input === undefined ? signal : AbortSignal.any([signal, input.late]),
+    onExecution: (started) => void (execution = started),
+  });
   try {
-    cli.exitCode = await passOn(cli, calls.executeStream(id, shellCommand(words), options));
+    cli.exitCode = await passOn(cli, events);
   } catch (error) {
     if (!signal.aborted) input?.late.throwIfAborted();
     throw error;
   }
-  await copyAllOut(cli, { calls, id, signal }, copies.out);
+  return execution;
+}
+
+/** It has a reader no more, who could wait for its end or send it input. */
+function checkDetached({ copyOut, stdin }: RunFlags): void {
+  const flag = copyOut !== undefined ? "--copy-out" : stdin === true ? "--stdin" : undefined;
+  if (flag === undefined) return;
+  throw new CliError("invalid_input", `--detach does not wait for the command, so ${flag} has no effect.`, {
+    remediation: "Leave one of the two out. A detached command can upload what it makes itself.",
+    exitCode: exitCodes.usage,
+  });
 }
 
 /** Infinity for none: then the command ends with its sandbox at the latest. */
@@ -134,59 +188,6 @@ function commandMs(timeout: string): number {
     remediation: `Write --timeout ${formatDuration(SANDBOX_TIMEOUT_MAX_MS)} or less. What runs on for ever is a machine: skerry machine create`,
     exitCode: exitCodes.usage,
   });
-}
-
-interface Copying {
-  readonly source: string;
-  readonly target: string;
-}
-
-async function copyAllIn(
-  cli: Cli,
-  guest: Guest,
-  copies: readonly Copying[],
-  isIgnoring: boolean,
-): Promise<void> {
-  if (copies.length === 0) return;
-  const { copyIn } = await import("./copy/copy-in.ts");
-  for (const copy of copies) await copyIn(cli, guest, { ...copy, flags: { isIgnoring } });
-}
-
-/** A command that has failed keeps its code also where what it was to make is not there. */
-async function copyAllOut(cli: Cli, guest: Guest, copies: readonly Copying[]): Promise<void> {
-  if (copies.length === 0) return;
-  const { copyOut } = await import("./copy/copy-out.ts");
-  for (const copy of copies) {
-    try {
-      await copyOut(cli, guest, { ...copy, flags: {} });
-    } catch (error) {
-      guest.signal.throwIfAborted();
-      if (cli.exitCode === 0) throw error;
-      await cli.fail(error);
-    }
-  }
-}
-
-/** `PATH` or `PATH:TARGET`; the target in the sandbox is absolute. */
-function inward(text: string): Copying {
-  const at = text.lastIndexOf(":/");
-  if (at <= 0) return { source: text, target: `${HOME}/` };
-  return { source: text.slice(0, at), target: text.slice(at + 1) };
-}
-
-/** `PATH` in the sandbox or `PATH:TARGET`; a path there is absolute, or below the home folder. */
-function outward(text: string): Copying {
-  const at = text.indexOf(":");
-  const source = at < 0 ? text : text.slice(0, at);
-  if (source === "")
-    throw new CliError("invalid_input", `"${text}" names nothing in the sandbox.`, {
-      remediation: "Write --copy-out PATH, or PATH:TARGET with the target here.",
-      exitCode: exitCodes.usage,
-    });
-  return {
-    source: source.startsWith("/") ? source : `${HOME}/${source}`,
-    target: at < 0 ? "." : text.slice(at + 1) || ".",
-  };
 }
 
 /** Says so where it cannot be destroyed; it then ends at its timeout. */

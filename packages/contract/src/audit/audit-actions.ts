@@ -21,6 +21,8 @@ export const auditActions = [
   "cache.list",
   "clock.step",
   "event.follow",
+  "execution.get",
+  "execution.list",
   "host.activate",
   "host.drain",
   "host.drained",

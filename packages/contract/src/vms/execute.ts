@@ -53,6 +53,13 @@ export const ExecuteRequest = named(
           "Answers 201 with an `Execution` as soon as the command runs; it lives without a reader, and without a timeout unless `timeout` sets one.",
       }),
     ),
+    keep_output: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Of a stream of events, or with `detach`, in a sandbox: its last output is kept for a day after it has ended, also when the sandbox is gone; `GET /v1/executions` lists it. A sandbox has one such command.",
+      }),
+    ),
     reattach: Type.Optional(
       Type.String({
         ...Duration,

@@ -99,6 +99,14 @@ export const ExecutionRequest = named(
         description: `How long it lives without a reader, at most ${formatDuration(REATTACH_MAX_MS)}; the first one has 30s. Default: as long as it likes.`,
       }),
     ),
+    keep_output: ExecuteRequest.properties.keep_output,
+    destroy_sandbox: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "The sandbox is destroyed when the command has ended, and its output is kept as with `keep_output`. Needs `sandboxes:write`.",
+      }),
+    ),
     stdin_open: Type.Optional(
       Type.Boolean({
         default: false,

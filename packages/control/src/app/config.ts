@@ -39,6 +39,7 @@ export interface Config {
   readonly drainIntervalMs: number;
   readonly reaperIntervalMs: number;
   readonly idlePauserIntervalMs: number;
+  readonly runEnderIntervalMs: number;
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
   /** Sandboxes that have been paused for longer are destroyed. */
@@ -115,6 +116,7 @@ export function readConfig(environment: Environment = process.env): Config {
     drainIntervalMs: read.positive("SKERRY_DRAIN_INTERVAL_MS", 10_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
     idlePauserIntervalMs: read.positive("SKERRY_IDLE_PAUSER_INTERVAL_MS", 10_000),
+    runEnderIntervalMs: read.positive("SKERRY_RUN_ENDER_INTERVAL_MS", 5_000),
     moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
     templateSpreaderIntervalMs: read.positive("SKERRY_TEMPLATE_SPREADER_INTERVAL_MS", 10_000),
     layerStorerIntervalMs: read.positive("SKERRY_LAYER_STORER_INTERVAL_MS", 60_000),

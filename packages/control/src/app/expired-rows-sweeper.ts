@@ -28,6 +28,7 @@ import { sweepLoginCodes } from "../sessions/login-codes.ts";
 import { endedSnapshots } from "../snapshots/ended-snapshots.ts";
 import { deletedTemplates } from "../templates/deleted-templates.ts";
 import { sweepUsage } from "../usage/usage.ts";
+import { endedExecutions } from "../vms/executions/kept-executions.ts";
 import { sweepVmEvents } from "../vms/events/events.ts";
 import { eraseLeftEnv } from "../vms/env.ts";
 import type { BackgroundService } from "../background/background-service.ts";
@@ -56,7 +57,7 @@ const SWEEPS: Readonly<Record<string, Sweep>> = {
 
 /** Rules by which the newest of an organization is kept. */
 const KEPT: Readonly<Record<string, Kept>> = {
-  ...{ endedSandboxes, endedMachines, endedSnapshots },
+  ...{ endedSandboxes, endedMachines, endedSnapshots, endedExecutions },
   ...{ deletedTemplates, endedTokens, keptAnswers },
 };
 

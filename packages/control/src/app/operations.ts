@@ -22,6 +22,7 @@ import { backgroundServiceRoutes } from "../platform/background-service-routes.t
 import { healthRoutes } from "../platform/health-routes.ts";
 import { metricsRoutes } from "../platform/metrics-routes.ts";
 import { statusRoutes } from "../platform/status-routes.ts";
+import { keptExecutionRoutes } from "../sandboxes/kept-execution-routes.ts";
 import { sandboxRoutes, sandboxVmRoutes } from "../sandboxes/sandbox-routes.ts";
 import { sandboxSnapshotRoutes } from "../sandboxes/sandbox-snapshot-routes.ts";
 import { sessionRoutes } from "../sessions/session-routes.ts";
@@ -35,6 +36,7 @@ export const allRoutes = [
   sandboxRoutes,
   sandboxVmRoutes,
   sandboxSnapshotRoutes,
+  keptExecutionRoutes,
   snapshotRoutes,
   machineRoutes,
   machinePowerRoutes,

@@ -6,6 +6,7 @@
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
 //   idle-pauser            10 s   persistent sandboxes that nothing has used for as long as they say
+//   run-ender               5 s   sandboxes that were made for one command, when it has ended
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   template-spreader     10 s   templates on their way to hosts that lack them; also whenever it is woken
 //   layer-storer           1 min  layers of templates that belong into the object store, and those that do not any more; also whenever it is woken
@@ -44,6 +45,7 @@ import { ClockWatch } from "../platform/clock-watch.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartQueue } from "../machines/restart-queue.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
+import { runEnder } from "../sandboxes/run-ender.ts";
 import { idlePauser } from "../sandboxes/idle-pauser.ts";
 import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
 import {
@@ -66,6 +68,7 @@ type Settings = Pick<
   | "drainIntervalMs"
   | "reaperIntervalMs"
   | "idlePauserIntervalMs"
+  | "runEnderIntervalMs"
   | "moverIntervalMs"
   | "templateSpreaderIntervalMs"
   | "layerStorerIntervalMs"
@@ -90,6 +93,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => drainFinisher(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs, config.pausedKeptDays)),
     fenced((own) => idlePauser(own, config.idlePauserIntervalMs)),
+    fenced((own) => runEnder(own, config.runEnderIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
     fenced((own) => templateSpreader(own, config.templateSpreaderIntervalMs)),
     fenced((own) => layerStorer(own, config.layerStorerIntervalMs)),

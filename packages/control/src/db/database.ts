@@ -10,6 +10,7 @@ import type { AuditTables } from "./tables/audit-tables.ts";
 import type { HostTables } from "./tables/host-tables.ts";
 import type { JoiningTables } from "./tables/joining-tables.ts";
 import type { SandboxTables } from "./tables/sandbox-tables.ts";
+import type { KeptExecutionTables } from "./tables/kept-execution-tables.ts";
 import type { MachineTables } from "./tables/machine-tables.ts";
 import type { MoveTables } from "./tables/move-tables.ts";
 import type { SnapshotTables } from "./tables/snapshot-tables.ts";
@@ -39,6 +40,7 @@ export interface Tables
     HostTables,
     JoiningTables,
     SandboxTables,
+    KeptExecutionTables,
     MachineTables,
     MoveTables,
     SnapshotTables,

@@ -58,6 +58,7 @@ import { waits } from "./migrations/0058-waits.ts";
 import { lastBackup } from "./migrations/0059-last-backup.ts";
 import { invitations } from "./migrations/0061-invitations.ts";
 import { changedMachines } from "./migrations/0062-changed-machines.ts";
+import { keptExecutions } from "./migrations/0064-kept-executions.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -121,6 +122,7 @@ const migrations = [
   { number: 59, name: "last-backup", text: lastBackup },
   { number: 61, name: "invitations", text: invitations },
   { number: 62, name: "changed-machines", text: changedMachines },
+  { number: 64, name: "kept-executions", text: keptExecutions },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

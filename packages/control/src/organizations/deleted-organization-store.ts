@@ -54,6 +54,7 @@ export async function markDeleted(transaction: Queries, orgId: string): Promise<
   await sql`delete from e2b_archives where org_id = ${orgId}`.execute(transaction);
   await sql`delete from e2b_archive_chunks where org_id = ${orgId}`.execute(transaction);
   await sql`delete from e2b_accesses where org_id = ${orgId}`.execute(transaction);
+  await sql`delete from kept_executions where org_id = ${orgId}`.execute(transaction);
   await sql`delete from registry_credentials where org_id = ${orgId}`.execute(transaction);
   await sql`delete from template_tags where org_id = ${orgId}`.execute(transaction);
   await sql`

@@ -6,6 +6,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { getSandbox } from "./sandboxes.ts";
+import { keepBeforeDestruction } from "../vms/executions/keep-output.ts";
 import { leaveToCleanup } from "../vms/postpone.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 
@@ -38,6 +39,7 @@ export async function finishDestroying(
   row: Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id">,
   stop?: AbortSignal,
 ): Promise<void> {
+  await keepBeforeDestruction(context, row);
   await destroyOnHost(context, row, stop);
   // Losing here means that another writer finished the same destruction.
   await transitionSandbox(context.db, row, "destroyed");

@@ -27,6 +27,13 @@ export const sandboxCalls = {
     const { id, sandbox_id } = await snapshot(world);
     return call("POST", `/v1/sandboxes/${sandbox_id}/rollback`, { snapshot: id });
   },
+  listKeptExecutions: async () => call("GET", "/v1/executions"),
+  getKeptExecution: async (world) => {
+    const body = { command: "true", keep_output: true };
+    const path = await sandbox(world, "/executions");
+    const { id } = (await world.call<{ id: string }>("POST", path, { body })).body;
+    return call("GET", `/v1/executions/${id}`);
+  },
   setSandboxEgress: vm.setEgress,
   getSandboxEgress: vm.getEgress,
   execute: vm.execute,

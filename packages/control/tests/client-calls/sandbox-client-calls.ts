@@ -78,6 +78,16 @@ export const sandboxClientCalls = {
     python: "skerry.sandboxes.rollback({id}, snapshot={said.snapshot})",
     cli: "sandbox rollback {id} {said.snapshot} --json",
   },
+  listKeptExecutions: {
+    sdk: ({ executions }) => executions.page(),
+    python: "skerry.executions.page()",
+    cli: "runs list --json",
+  },
+  getKeptExecution: {
+    sdk: ({ executions }, { id }) => executions.get(id),
+    python: "skerry.executions.get({id})",
+    cli: "runs show {id} --json",
+  },
   setSandboxEgress: vm.setEgress,
   getSandboxEgress: vm.getEgress,
   execute: vm.execute,

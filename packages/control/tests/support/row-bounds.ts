@@ -19,6 +19,7 @@ import { endedTokens } from "../../src/organizations/ended-tokens.ts";
 import { MEMBERS_MAX } from "../../src/organizations/members.ts";
 import { endedSandboxes, FAILED_MAX } from "../../src/sandboxes/ended-sandboxes.ts";
 import { endedSnapshots } from "../../src/snapshots/ended-snapshots.ts";
+import { endedExecutions } from "../../src/vms/executions/kept-executions.ts";
 import { deletedTemplates } from "../../src/templates/deleted-templates.ts";
 
 const MIB = 1024 * 1024;
@@ -60,6 +61,11 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     ...keptBy(endedMachines, CREATIONS, limits.quota_machines),
     rowBytes: 1_500,
     because: "Live ones have a quota, and of those that ended the newest are kept.",
+  },
+  kept_executions: {
+    ...keptBy(endedExecutions, 0, limits.quota_sandboxes + FAILED_MAX),
+    rowBytes: 4_000,
+    because: "A sandbox has one that runs, and each that ends removes what is too much of the others.",
   },
   vm_events: {
     // 500 of each live one, 30 of each that has ended, and go with its row.

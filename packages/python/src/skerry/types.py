@@ -441,6 +441,18 @@ HostDesired = Literal[
     "drained",
 ]
 
+KeptExecutionStatus = Literal[
+    "running",
+    "exited",
+    "ended",
+]
+
+KeptOutputStatus = Literal[
+    "running",
+    "exited",
+    "ended",
+]
+
 KillRequestSignal = Literal[
     "HUP",
     "INT",
@@ -1359,6 +1371,9 @@ class ExecuteRequest(_ExecuteRequestRequired, total=False):
     #: Answers 201 with an `Execution` as soon as the command runs; it lives without a reader, and without a timeout
     #: unless `timeout` sets one. Default: `false`.
     detach: bool
+    #: Of a stream of events, or with `detach`, in a sandbox: its last output is kept for a day after it has ended,
+    #: also when the sandbox is gone; `GET /v1/executions` lists it. A sandbox has one such command. Default: `false`.
+    keep_output: bool
     #: Of a stream of events: how long the command lives after its client has gone, so that it may be followed again;
     #: at most 1m. Default: not at all.
     reattach: str
@@ -1453,6 +1468,12 @@ class ExecutionRequest(_ExecutionRequestRequired, total=False):
     timeout: str
     #: How long it lives without a reader, at most 1m; the first one has 30s. Default: as long as it likes.
     reattach: str
+    #: Of a stream of events, or with `detach`, in a sandbox: its last output is kept for a day after it has ended,
+    #: also when the sandbox is gone; `GET /v1/executions` lists it. A sandbox has one such command. Default: `false`.
+    keep_output: bool
+    #: The sandbox is destroyed when the command has ended, and its output is kept as with `keep_output`. Needs
+    #: `sandboxes:write`. Default: `false`.
+    destroy_sandbox: bool
     #: Its standard input stays open, and reads what is sent to `stdin`. Otherwise it is empty. Default: `false`.
     stdin_open: bool
     #: It gets a terminal: all its output is stdout, and its input is open. Default: `false`.
@@ -1656,6 +1677,92 @@ class KeepaliveRequest(TypedDict, total=False):
     #: Time from now until it is destroyed, or where it is persistent paused; more than 24h is clamped to 24h. Default:
     #: the sandbox's own timeout.
     timeout: str
+
+
+class KeptExecutionExitUsage(TypedDict):
+    cpu_ms: int
+    memory_peak_bytes: int
+
+
+class KeptExecutionExit(TypedDict):
+    #: The command's own, or 128 + the signal's number.
+    exit_code: int
+    duration_ms: int
+    timed_out: bool
+    #: The signal that ended it, for example `SIGKILL`.
+    signal: Optional[str]
+    #: The sandbox ran out of memory and the kernel killed a process of this command.
+    oom_killed: bool
+    #: stdout or stderr was longer than 10485760 bytes; the rest was dropped.
+    truncated: bool
+    usage: KeptExecutionExitUsage
+
+
+class KeptExecution(TypedDict):
+    #: Id of the execution.
+    id: str
+    sandbox_id: str
+    #: Its first 1,024 characters.
+    command: str
+    #: `ended`: its sandbox ended before it did; `reason` says how.
+    status: KeptExecutionStatus
+    #: Why there is no exit.
+    reason: Optional[str]
+    #: The sandbox is destroyed when the command has ended.
+    destroys_sandbox: bool
+    #: Bytes of stdout and stderr together that it had written; 0 while it runs.
+    output_bytes: int
+    started_at: str
+    ended_at: Optional[str]
+    #: How it ended; null where that is not known, or not yet.
+    exit: Optional[KeptExecutionExit]
+
+
+class KeptExecutionList(TypedDict):
+    items: List[KeptExecution]
+    next_cursor: Optional[str]
+
+
+class KeptOutputExitUsage(TypedDict):
+    cpu_ms: int
+    memory_peak_bytes: int
+
+
+class KeptOutputExit(TypedDict):
+    #: The command's own, or 128 + the signal's number.
+    exit_code: int
+    duration_ms: int
+    timed_out: bool
+    #: The signal that ended it, for example `SIGKILL`.
+    signal: Optional[str]
+    #: The sandbox ran out of memory and the kernel killed a process of this command.
+    oom_killed: bool
+    #: stdout or stderr was longer than 10485760 bytes; the rest was dropped.
+    truncated: bool
+    usage: KeptOutputExitUsage
+
+
+class KeptOutput(TypedDict):
+    #: Id of the execution.
+    id: str
+    sandbox_id: str
+    #: Its first 1,024 characters.
+    command: str
+    #: `ended`: its sandbox ended before it did; `reason` says how.
+    status: KeptOutputStatus
+    #: Why there is no exit.
+    reason: Optional[str]
+    #: The sandbox is destroyed when the command has ended.
+    destroys_sandbox: bool
+    #: Bytes of stdout and stderr together that it had written; 0 while it runs.
+    output_bytes: int
+    started_at: str
+    ended_at: Optional[str]
+    #: How it ended; null where that is not known, or not yet.
+    exit: Optional[KeptOutputExit]
+    #: What is kept of it: of both together the last 1048576 bytes.
+    stdout: str
+    stderr: str
 
 
 class KillRequest(TypedDict, total=False):

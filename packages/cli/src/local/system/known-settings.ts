@@ -45,6 +45,7 @@ const PLAIN: Readonly<Record<SettingReader, readonly string[]>> = {
       "HEALTH_MONITOR",
       "HEARTBEAT",
       "IDLE_PAUSER",
+      "RUN_ENDER",
       "LAYER_STORER",
       "MOVER",
       "PROXY_CHECK",

@@ -52,16 +52,17 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
       await sendExecutionEvents(events, request, reply);
       return reply;
     }
-    if (body.reattach !== undefined) throw reattachesNothing();
+    if (body.reattach !== undefined) throw ofStreams("reattach");
+    if (body.keep_output === true) throw ofStreams("keep_output");
     const run = await execute(context, callerOf(request), params);
     return sendRun(run, request.query.encoding ?? "utf8", reply);
   };
 }
 
-function reattachesNothing(): SkerryError {
-  return new SkerryError("bad_request", '"reattach" is for a stream of events.', {
+function ofStreams(field: "reattach" | "keep_output"): SkerryError {
+  return new SkerryError("bad_request", `"${field}" is for a stream of events.`, {
     remediation: "Ask for one with `Accept: text/event-stream`, or leave it out.",
-    context: { field: "reattach" },
+    context: { field },
   });
 }
 

@@ -21,6 +21,7 @@ import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { tellOutOfMemory } from "../events/events.ts";
 import { withPath } from "../name-path.ts";
+import { startKept } from "../executions/keep-output.ts";
 import { commandOf, sendAll } from "../executions/start-detached.ts";
 import { followOn } from "../executions/follow-execution.ts";
 import { readCommand, workdirOf } from "../executions/read-command.ts";
@@ -108,7 +109,8 @@ export async function executeStream(
         void sendInput(client, { vm, execution }, params);
         return events;
       });
-    const first = await params.timing.measure("start", take);
+    const keeping = { ...params, execution, command: request.command };
+    const first = await params.timing.measure("start", () => startKept(context, caller, keeping, take));
     await params.begun();
     const follow = { ...params, execution, after: 0, hold: true };
     const events = followOn(context, caller, follow, first);

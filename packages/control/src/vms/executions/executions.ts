@@ -101,7 +101,7 @@ export function checkId(execution: string): void {
 
 const SHOWN_MAX_CHARS = 60;
 
-function executionNotFound(execution: string, cause?: unknown): SkerryError {
+export function executionNotFound(execution: string, cause?: unknown): SkerryError {
   const shown =
     execution.length > SHOWN_MAX_CHARS ? `${execution.slice(0, SHOWN_MAX_CHARS).toWellFormed()}…` : execution;
   return new SkerryError("execution_not_found", `There is no execution "${shown}", or it is forgotten.`, {

@@ -17,6 +17,7 @@ import { withPath } from "../name-path.ts";
 import { callVm, vmError } from "../vm-kind.ts";
 import { getExecution, shown, type CallParams } from "./executions.ts";
 import { followOn } from "./follow-execution.ts";
+import { startKept } from "./keep-output.ts";
 import { readCommand, workdirOf } from "./read-command.ts";
 
 /** What runs in place of a shell; the command of the request is then only told of. */
@@ -90,11 +91,13 @@ async function startDetached(
   const asked = { ...request, ...(input === undefined ? {} : { stdin_open: true }) };
   const command = commandOf(asked, reattachMs);
   try {
-    return await callVm(context, caller, params, async (vm, client) => {
-      const started = await client.executions.start({ vm, execution }, command, gone);
-      if (input !== undefined) await sendAll(client, { vm, execution }, input, gone);
-      return shown(started);
-    });
+    const start = () =>
+      callVm(context, caller, params, async (vm, client) => {
+        const started = await client.executions.start({ vm, execution }, command, gone);
+        if (input !== undefined) await sendAll(client, { vm, execution }, input, gone);
+        return shown(started);
+      });
+    return await startKept(context, caller, { ...params, command: request.command }, start);
   } catch (error) {
     throw withPath(await vmError(context, caller, params, error), workdirOf(request));
   }

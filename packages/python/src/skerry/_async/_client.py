@@ -18,6 +18,7 @@ from ._builds import AsyncBuilds
 from ._events import follow_events
 from ._hosts import AsyncHosts
 from ._http import AsyncHttp
+from ._kept_executions import AsyncKeptExecutions
 from ._machines import AsyncMachines
 from ._moves import AsyncMoves
 from ._organizations import AsyncOrganizations
@@ -55,6 +56,7 @@ class AsyncSkerry:
         self.sandboxes = AsyncSandboxes(self._http)
         self.machines = AsyncMachines(self._http)
         self.snapshots = AsyncSnapshots(self._http)
+        self.executions = AsyncKeptExecutions(self._http)
         self.templates = AsyncTemplates(self._http)
         self.builds = AsyncBuilds(self._http)
         self.registries = AsyncRegistries(self._http)

@@ -314,10 +314,11 @@ class AsyncSandbox:
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
+        keep_output: Optional[bool] = None,
     ) -> ExecuteResponse:
         """See ``AsyncSandboxes.execute``."""
         return await self._sandboxes.execute(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
         )
 
     def execute_stream(
@@ -328,10 +329,11 @@ class AsyncSandbox:
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
+        keep_output: Optional[bool] = None,
     ) -> AsyncStream[ExecuteEvent]:
         """See ``AsyncSandboxes.execute_stream``."""
         return self._sandboxes.execute_stream(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
         )
 
     async def start_execution(
@@ -346,6 +348,8 @@ class AsyncSandbox:
         tty: Optional[bool] = None,
         cols: Optional[int] = None,
         rows: Optional[int] = None,
+        keep_output: Optional[bool] = None,
+        destroy_sandbox: Optional[bool] = None,
     ) -> Execution:
         """See ``AsyncSandboxes.start_execution``."""
         return await self._sandboxes.start_execution(
@@ -359,6 +363,8 @@ class AsyncSandbox:
             tty=tty,
             cols=cols,
             rows=rows,
+            keep_output=keep_output,
+            destroy_sandbox=destroy_sandbox,
         )
 
     async def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:

@@ -131,16 +131,20 @@ class AsyncVmCalls:
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
+        keep_output: Optional[bool] = None,
     ) -> ExecuteResponse:
         """Runs a shell command, or of a list a program with these arguments, and returns its whole output: ``exit_code``, ``stdout``, ``stderr``, ``duration_ms``, ``timed_out`` and more.
 
         ``timeout`` is a duration (default ``30s``, at most ``24h``, ``0s`` for none), ``workdir`` an absolute path (default ``/root``), ``stdin`` what the
         command reads, at most 10 MiB. A command that fails is an answer, not an error. Bytes that are not UTF-8 become U+FFFD, and what goes
-        beyond 10 MiB of either output is dropped (``truncated``); ``execute_stream`` has neither limit.
+        beyond 10 MiB of either output is dropped (``truncated``); ``execute_stream`` has neither limit. ``keep_output``, in a sandbox: its last
+        output is kept for a day, also when the sandbox is gone (``skerry.executions``).
         """
         collected = Collected()
         answer: Optional[ExecuteResponse] = None
-        events = self.execute_stream(id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin)
+        events = self.execute_stream(
+            id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
+        )
         async with events:
             async for event in events:
                 answer = collected.push(event) or answer
@@ -157,11 +161,19 @@ class AsyncVmCalls:
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
+        keep_output: Optional[bool] = None,
     ) -> AsyncStream[ExecuteEvent]:
         """Runs a shell command and gives its output as it comes, as exact bytes, then one ``exit``. The command starts with the first read;
         leaving the ``async with`` block around the loop kills it. A connection that breaks is made again for 30 s, and not a byte is lost or
         comes twice; a command whose ``stdin`` was still on its way then is killed."""
-        fields = {"command": command_line(command), "timeout": timeout, "workdir": workdir, "env": env, **stdin_fields(stdin)}
+        fields = {
+            "command": command_line(command),
+            "timeout": timeout,
+            "workdir": workdir,
+            "env": env,
+            "keep_output": keep_output,
+            **stdin_fields(stdin),
+        }
         return AsyncStream(AsyncCommands(self._http, self._at(id)).run(fields))
 
     async def start_execution(
@@ -177,10 +189,13 @@ class AsyncVmCalls:
         tty: Optional[bool] = None,
         cols: Optional[int] = None,
         rows: Optional[int] = None,
+        keep_output: Optional[bool] = None,
+        destroy_sandbox: Optional[bool] = None,
     ) -> Execution:
         """Starts a shell command that belongs to no connection: it ends by itself, after ``timeout`` (default: none), when it has had no reader
         for ``reattach`` (default: it needs none), or with its VM. ``stdin_open``: it reads what ``send_execution_stdin`` sends; ``tty``: it has
-        a terminal of ``cols`` × ``rows``."""
+        a terminal of ``cols`` × ``rows``. ``destroy_sandbox``: its sandbox ends with it; its output is kept then, as with ``keep_output``, for a
+        day (``skerry.executions``)."""
         fields = {
             "command": command_line(command),
             "workdir": workdir,
@@ -191,6 +206,8 @@ class AsyncVmCalls:
             "tty": tty,
             "cols": cols,
             "rows": rows,
+            "keep_output": keep_output,
+            "destroy_sandbox": destroy_sandbox,
         }
         return await self._executions(id).start(fields)
 

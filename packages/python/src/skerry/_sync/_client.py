@@ -19,6 +19,7 @@ from ._builds import Builds
 from ._events import follow_events
 from ._hosts import Hosts
 from ._http import Http
+from ._kept_executions import KeptExecutions
 from ._machines import Machines
 from ._moves import Moves
 from ._organizations import Organizations
@@ -56,6 +57,7 @@ class Skerry:
         self.sandboxes = Sandboxes(self._http)
         self.machines = Machines(self._http)
         self.snapshots = Snapshots(self._http)
+        self.executions = KeptExecutions(self._http)
         self.templates = Templates(self._http)
         self.builds = Builds(self._http)
         self.registries = Registries(self._http)

@@ -315,10 +315,11 @@ class Sandbox:
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
+        keep_output: Optional[bool] = None,
     ) -> ExecuteResponse:
         """See ``Sandboxes.execute``."""
         return self._sandboxes.execute(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
         )
 
     def execute_stream(
@@ -329,10 +330,11 @@ class Sandbox:
         workdir: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Union[str, bytes, None] = None,
+        keep_output: Optional[bool] = None,
     ) -> Stream[ExecuteEvent]:
         """See ``Sandboxes.execute_stream``."""
         return self._sandboxes.execute_stream(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
         )
 
     def start_execution(
@@ -347,6 +349,8 @@ class Sandbox:
         tty: Optional[bool] = None,
         cols: Optional[int] = None,
         rows: Optional[int] = None,
+        keep_output: Optional[bool] = None,
+        destroy_sandbox: Optional[bool] = None,
     ) -> Execution:
         """See ``Sandboxes.start_execution``."""
         return self._sandboxes.start_execution(
@@ -360,6 +364,8 @@ class Sandbox:
             tty=tty,
             cols=cols,
             rows=rows,
+            keep_output=keep_output,
+            destroy_sandbox=destroy_sandbox,
         )
 
     def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:
