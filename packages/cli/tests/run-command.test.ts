@@ -109,6 +109,55 @@ test("a run that failed says where its output is, and one that went well says no
   }
 });
 
+/** A guest whose commands are answered by what they are; the others end with this code. */
+async function guestOf(exitCode: number, matches: readonly string[]) {
+  const seen: string[] = [];
+  const server = await ScriptedServer.start((response, { method, url, body }) => {
+    const { command = "" } = JSON.parse(body.toString() || "{}") as { command?: string };
+    seen.push(`${method} ${url}`);
+    if (method === "DELETE") return void response.writeHead(204).end();
+    if (url === "/v1/sandboxes") return sendJson(response, 201, sandboxInfo);
+    if (url.endsWith("/keepalive"))
+      return sendJson(response, 200, { ...sandboxInfo, expires_at: "2026-11-20T16:31:09.123Z" });
+    if (command.includes("for one in $P"))
+      return response.end(
+        output("stdout", matches.map((name) => `${name}\0`).join("")) + eventText("exit", exitFields),
+      );
+    return response.end(eventText("exit", { ...exitFields, exit_code: exitCode }));
+  });
+  return { server, seen };
+}
+
+test("what may be missing is no failure, and what must be there says how to look", async () => {
+  const { server, seen } = await guestOf(0, []);
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const run = (flag: string) =>
+    shell.run("run", "--template", "base", "-n", flag, "/root/*.xml:out/", "--", "make");
+  const optional = await run("--copy-out-optional");
+  expect(optional).toMatchObject({ code: 0, stderr: "There is no /root/*.xml to copy.\n" });
+  const needed = await run("--copy-out");
+  expect([needed.code, needed.stderr]).toEqual([
+    125,
+    expect.stringMatching(/Nothing in the sandbox is called \/root\/\*\.xml\..*\n.*--copy-out-optional/),
+  ]);
+  expect(seen.filter((call) => call === `DELETE ${sandbox}`)).toHaveLength(2);
+});
+
+test.each([
+  [3, true],
+  [0, false],
+])("a run with --keep-on-failure that ends with %i leaves its sandbox: %s", async (exitCode, stays) => {
+  const { server, seen } = await guestOf(exitCode, []);
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const answer = await shell.run("run", "--template", "base", "-n", "--keep-on-failure", "--", "make");
+  expect(answer.code).toBe(exitCode);
+  expect(answer.stderr.includes(`skerry sandbox shell ${sandboxInfo.id}`)).toBe(stays);
+  expect(seen.at(-1)).toBe(stays ? `POST ${sandbox}/keepalive` : `DELETE ${sandbox}`);
+  if (stays) expect(JSON.parse(server.last.body.toString())).toEqual({ timeout: "10m" });
+});
+
 test("run that is interrupted destroys its sandbox", async () => {
   const begun = Promise.withResolvers<void>();
   const { server, seen } = await serverOf(-1, begun.resolve);
@@ -141,6 +190,7 @@ test.each([
   [["--copy-out", ":x"], "names nothing in the sandbox"],
   [["--detach", "--copy-out", "/root/x"], "so --copy-out has no effect"],
   [["--detach", "-i"], "so --stdin has no effect"],
+  [["--detach", "--keep-on-failure"], "so --keep-on-failure has no effect"],
 ])("run %j is refused before there is a sandbox", async (flags, said) => {
   const { server, seen } = await serverOf(0);
   await using _server = server;

@@ -10,7 +10,7 @@ import { addEnvFlags, envOf, type EnvFlags } from "../env-flags.ts";
 import { addExamples, collectText, durationOrNone, given } from "../options.ts";
 import { readStandardInput, type StandardInput } from "../standard-input.ts";
 import type { Guest } from "./copy/guest-copy.ts";
-import { copyAllIn, copyAllOut, HOME, inward, outward } from "./copy/run-copies.ts";
+import { copyAllIn, copyAllOut, HOME, inward, outward, type CopyingOut } from "./copy/run-copies.ts";
 import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./vms/egress-flags.ts";
 import { createInterruptibly } from "./vms/interruptible-create.ts";
@@ -26,6 +26,8 @@ interface RunFlags extends EgressFlags, EnvFlags {
   readonly copyIn?: readonly string[];
   readonly copyInAll?: boolean;
   readonly copyOut?: readonly string[];
+  readonly copyOutOptional?: readonly string[];
+  readonly keepOnFailure?: boolean;
   readonly stdin?: boolean;
   readonly detach?: boolean;
 }
@@ -33,6 +35,8 @@ interface RunFlags extends EgressFlags, EnvFlags {
 const TIMEOUT = "5m";
 /** Beside the command, for files on their way in and out. What this program leaves behind when it is killed lives no longer. */
 const COPY_MS = 10 * 60_000;
+/** For a person to look into it. */
+const KEPT = "10m";
 const DESTROY_WITHIN_MS = 15_000;
 
 export function registerRun(program: Command, cli: Cli): void {
@@ -61,9 +65,11 @@ export function registerRun(program: Command, cli: Cli): void {
     )
     .option(
       "--copy-out <path[:target]>",
-      "copy it here afterwards, or to the target, also where the command has failed; repeatable",
+      "copy it here afterwards, or to the target, also where the command has failed; * and ? match names; repeatable",
       collectText,
     )
+    .option("--copy-out-optional <path[:target]>", "the same of what may not be there", collectText)
+    .option("--keep-on-failure", "where it fails, leave the sandbox for 10 minutes to look into")
     .option("-d, --detach", "print the id of its execution and leave; the sandbox ends with the command")
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
@@ -79,6 +85,7 @@ export function registerRun(program: Command, cli: Cli): void {
     "skerry run --env NPM_TOKEN --env-file ci.env -- ./deploy.sh",
     "skerry run --copy-in ./src --workdir /root/src --copy-out /root/src/report.xml -- make test",
     "skerry run 'wc -l' < words.txt",
+    "skerry run --copy-out '/root/out/*.xml:reports/' --keep-on-failure -- ./test.sh",
     "skerry run --detach --timeout 2h -- python3 train.py",
   );
 }
@@ -93,7 +100,7 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   cli.failedExitCode = exitCodes.notRun;
   const { name, size, timeout = TIMEOUT } = flags;
   // Before anything is made: what is wrong here costs no sandbox. What the server refuses it says itself.
-  const copies = { in: (flags.copyIn ?? []).map(inward), out: (flags.copyOut ?? []).map(outward) };
+  const copies = { in: (flags.copyIn ?? []).map(inward), out: outOf(flags) };
   const lifeMs = Math.min(commandMs(timeout) + COPY_MS, SANDBOX_TIMEOUT_MAX_MS);
   const env = await envOf(flags);
   const client = await cli.client(self);
@@ -129,11 +136,39 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
     stays = true;
     return;
   }
-  const execution = await attach(cli, made, { command, options, input });
-  await copyAllOut(cli, made, copies.out);
-  // A run that went well is as quiet as its command.
-  if (cli.exitCode !== 0 && execution !== undefined)
-    await cli.output.note(`Its output is kept for a day: skerry runs logs ${execution}`);
+  let failed = true;
+  try {
+    const execution = await attach(cli, made, { command, options, input });
+    await copyAllOut(cli, made, copies.out);
+    failed = cli.exitCode !== 0;
+    // A run that went well is as quiet as its command.
+    if (failed && execution !== undefined)
+      await cli.output.note(`Its output is kept for a day: skerry runs logs ${execution}`);
+  } finally {
+    if (failed && flags.keepOnFailure === true && !signal.aborted) stays = await keep(cli, client, id);
+  }
+}
+
+function outOf({ copyOut = [], copyOutOptional = [] }: RunFlags): readonly CopyingOut[] {
+  return [
+    ...copyOut.map((text) => outward(text, false)),
+    ...copyOutOptional.map((text) => outward(text, true)),
+  ];
+}
+
+/** Whether it stays. One that has ended itself cannot. */
+async function keep(cli: Cli, { sandboxes }: Skerry, id: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(DESTROY_WITHIN_MS);
+    const { expires_at } = await sandboxes.keepalive(id, KEPT, { signal });
+    await cli.output.note(
+      `The sandbox ${id} stays until ${expires_at}: skerry sandbox shell ${id}, skerry sandbox destroy ${id}`,
+    );
+    return true;
+  } catch (error) {
+    await cli.fail(error);
+    return false;
+  }
 }
 
 interface Work {
@@ -171,8 +206,12 @@ async function attach(
 }
 
 /** It has a reader no more, who could wait for its end or send it input. */
-function checkDetached({ copyOut, stdin }: RunFlags): void {
-  const flag = copyOut !== undefined ? "--copy-out" : stdin === true ? "--stdin" : undefined;
+function checkDetached({ copyOut, copyOutOptional, keepOnFailure, stdin }: RunFlags): void {
+  const given = {
+    ...{ "--copy-out": copyOut, "--copy-out-optional": copyOutOptional },
+    ...{ "--keep-on-failure": keepOnFailure, "--stdin": stdin === true || undefined },
+  };
+  const flag = Object.entries(given).find(([, value]) => value !== undefined)?.[0];
   if (flag === undefined) return;
   throw new CliError("invalid_input", `--detach does not wait for the command, so ${flag} has no effect.`, {
     remediation: "Leave one of the two out. A detached command can upload what it makes itself.",

@@ -7,6 +7,7 @@ import { EXECUTE_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { ExecuteResponse, VmCalls } from "@skerry/sdk";
 import { CliError } from "../../errors.ts";
 import type { PathKind } from "./landing.ts";
+import { isMeant } from "./shell-pattern.ts";
 
 /** A sandbox or a machine, by its id. */
 export interface Guest {
@@ -44,6 +45,29 @@ export async function probeGuest(guest: Guest, path: string, followsLinks: boole
 
 function isPathKind(text: string): text is PathKind {
   return text === "file" || text === "directory" || text === "other" || text === "none";
+}
+
+/** A path that is there is itself, also with a `*` in its name; otherwise it is a pattern of the shell's. */
+const MATCHES = `
+if [ -e "$P" ] || [ -L "$P" ]; then printf '%s\\0' "$P"; exit; fi
+IFS=
+for one in $P; do
+  if [ -e "$one" ] || [ -L "$one" ]; then printf '%s\\0' "$one"; fi
+done`;
+const MATCHES_MAX = 1_000;
+
+/** What there is of this name, or this pattern. */
+export async function matchesInGuest(guest: Guest, pattern: string): Promise<readonly string[]> {
+  const answer = await guest.calls.execute(guest.id, MATCHES, { env: { P: pattern }, signal: guest.signal });
+  if (answer.exit_code !== 0) throw guestFailure("look for the files", answer);
+  const found = answer.stdout
+    .split("\0")
+    .slice(0, -1)
+    .filter((path) => isMeant(pattern, path));
+  if (found.length <= MATCHES_MAX) return found;
+  throw new CliError("invalid_input", `${pattern} is the name of ${found.length} files.`, {
+    remediation: `At most ${MATCHES_MAX} are copied one by one; copy their folder.`,
+  });
 }
 
 /** As tar writes it there: the directory's content as `./…`, anything else under its own name. */
