@@ -36,6 +36,17 @@ test("a Dockerfile is planned where it is named", async () => {
   ]);
 });
 
+test("a plan says what a Dockerfile begins on, and what holds then", async () => {
+  await using shell = await Shell.open();
+  const plan = async () => (await shell.run("template", "build", "--plan")).stdout.toString();
+  await write(shell, "Dockerfile", "FROM base\nWORKDIR /app\nENV A=1\n");
+  expect(await plan()).toMatch(
+    /0 +begin on base: [^]*user +that of what it begins on\nworkdir +\/app\nA +1\n/,
+  );
+  await write(shell, "Dockerfile", "FROM scratch\nWORKDIR app\n");
+  expect(await plan()).toMatch(/0 +begin on an empty disk\n[^]*workdir +\/app\n/);
+});
+
 test("one that copies behind a command is planned in groups", async () => {
   await using shell = await Shell.open();
   const shown = async (...flags: string[]) => (await planOf(shell, ...flags)).steps.map((step) => step.shown);

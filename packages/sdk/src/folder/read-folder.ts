@@ -11,6 +11,7 @@ import type {
 } from "@skerry/contract/builds/plan/build-plan";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp, withEnv } from "@skerry/contract/builds/plan/detect-app";
+import { dockerfileOutcome, type DockerfileOutcome } from "@skerry/contract/builds/plan/dockerfile-outcome";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
 import { SkerryInputError } from "../errors.ts";
 import { contextDigests } from "./context-digests.ts";
@@ -74,6 +75,8 @@ function named(path: string, files: readonly string[], wish: FolderWish): Detect
 export interface FolderPlan {
   /** What the steps begin on; null: an empty disk. */
   readonly on: BuildPlan["on"];
+  /** What FROM of its Dockerfile names, a template of the organization or an image; null where there is none, or its text is too long to be read. */
+  readonly from: string | null;
   readonly steps: readonly Pick<PlannedStep, "kind" | "name" | "shown" | "sees" | "inputs">[];
   /** What holds for that which runs in VMs of the template. */
   readonly config: PlannedConfig;
@@ -86,10 +89,23 @@ export interface FolderPlan {
 /** Without the scripts that carry the steps out. */
 export function planShown({ request, processes, why }: DetectedApp): FolderPlan {
   const { on, steps, config } = planBuild(request);
+  const { text, args = {}, target = "" } = request.dockerfile ?? {};
+  const outcome = text === undefined ? undefined : dockerfileOutcome(text, { args, target });
   return {
     on,
+    from: outcome?.base ?? null,
     steps: steps.map(({ kind, name, shown, sees, inputs }) => ({ kind, name, shown, sees, inputs })),
-    ...{ config, processes, why },
+    ...{ config: outcome === undefined ? config : over(outcome, config), processes, why },
+  };
+}
+
+/** What is asked for beside the Dockerfile lies over it. */
+function over({ env, user, workdir }: DockerfileOutcome, config: PlannedConfig): PlannedConfig {
+  return {
+    ...config,
+    env: { ...env, ...config.env },
+    user: config.user ?? user,
+    workdir: config.workdir ?? workdir,
   };
 }
 

@@ -55,6 +55,13 @@ export class DockerfileScope {
     this.#parts = parts;
   }
 
+  /** What the stage has set so far, beside what is only known when it is built. */
+  get knownEnv(): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      [...this.#env].flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+    );
+  }
+
   readonly lookup: Lookup = (name) => {
     if (this.#env.has(name)) return this.#env.get(name);
     if (this.#args.has(name)) return this.#args.get(name);
@@ -74,7 +81,7 @@ export class DockerfileScope {
     this.#endStage();
     const words = (rawWords(rest) ?? []).filter((one) => !one.startsWith("--"));
     const [first = "", as = "", stage = ""] = words;
-    this.#image = this.#imageOf(valueOf(first, this.#globals) ?? "");
+    this.#image = this.#imageOf(valueOf(first, this.globals) ?? "");
     this.#isBegun = true;
     this.#args = new Map();
     this.#env = new Map(this.#image.env);
@@ -102,7 +109,7 @@ export class DockerfileScope {
 
   #argument(word: string): void {
     const [, name = "", byDefault] = /^([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
-    const lookup = this.#isBegun ? this.lookup : this.#globals;
+    const lookup = this.#isBegun ? this.lookup : this.globals;
     const own = byDefault === undefined ? this.#withoutDefault(name) : valueOf(byDefault, lookup);
     const { args } = this.#parts;
     const value = Object.hasOwn(args, name) ? args[name] : own;
@@ -114,7 +121,8 @@ export class DockerfileScope {
     return Object.hasOwn(PLATFORM, name) ? PLATFORM[name] : undefined;
   }
 
-  readonly #globals: Lookup = (name) => this.#global.get(name);
+  /** Arguments before the first FROM, which that of each stage sees. */
+  readonly globals: Lookup = (name) => this.#global.get(name);
 
   #environment(rest: string): void {
     const words = rawWords(rest) ?? [];
@@ -135,7 +143,7 @@ export class DockerfileScope {
 }
 
 /** Null where it depends on what is not known. */
-function valueOf(text: string, lookup: Lookup): string | null {
+export function valueOf(text: string, lookup: Lookup): string | null {
   try {
     return expanded(text, lookup, { quotes: true });
   } catch (error) {
