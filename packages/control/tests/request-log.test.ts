@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { openLog } from "../src/app/log.ts";
 import { eventually, type LogLine, useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -197,4 +198,13 @@ test("neither is one that leaves in the middle of an upload, or while it waits f
     );
     expect(others).toEqual([]);
   }
+});
+
+test("a failure that comes again is told once, with its stack", () => {
+  const lines: string[] = [];
+  const log = openLog("warn", { write: (line: string) => void lines.push(line) });
+  for (let round = 0; round < 3; round += 1)
+    log.warn({ err: new Error(`connect ECONNREFUSED 127.0.0.1:${7_000 + round}`), host_id: "hst_1" }, "away");
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain("request-log.test.ts");
 });

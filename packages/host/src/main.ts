@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import type { Finding } from "@skerry/contract/hosts/finding";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
-import { pino, type Logger } from "pino";
+import type { Logger } from "pino";
 import { clearVms } from "./clear-vms.ts";
 import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, vmsFolderOf, type Host, type StepReport } from "./host.ts";
@@ -14,6 +14,7 @@ import { sweepUnusedFiles } from "./unused-files.ts";
 import { watchFullDisk } from "./vm/build/full-disk-watch.ts";
 import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
+import { openLog } from "./log.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import type { NameProxySettings } from "./network/name-proxy-protocol.ts";
@@ -159,7 +160,7 @@ async function serveNames(): Promise<void> {
 async function main(): Promise<void> {
   if (process.argv[2] === "names") return serveNames();
   const config = readConfig();
-  const log = pino({ level: config.logLevel, base: { process: "host" } });
+  const log = openLog(config.logLevel);
   const command = process.argv[2] ?? "serve";
   if (!["serve", "prepare", "clear", "examine"].includes(command))
     throw new Error(`unknown command "${command}"; it is serve, prepare, clear or examine`);

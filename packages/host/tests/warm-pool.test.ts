@@ -4,6 +4,7 @@ import { pino, type Logger } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { WarmVm } from "../src/vm/warm/warm-clones.ts";
+import { openLog } from "../src/log.ts";
 import { WarmPool } from "../src/vm/warm/warm-pool.ts";
 
 const [size] = sizes as readonly [Size, ...Size[]];
@@ -83,7 +84,7 @@ test("why no clone can be made is in the log once, however often it is tried", a
     throw new Error(tries < 3 ? "no room" : "no QEMU");
   };
   const logged: string[] = [];
-  const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(line) });
+  const log = openLog("warn", { write: (line: string) => void logged.push(line) });
   poolOf(Object.assign(clones, { make }), { max: 1, min: 1, memoryMib: plenty, log });
   await vi.waitFor(() => expect(tries).toBe(3), 60_000);
   expect(logged.map((line) => /no room|no QEMU/.exec(line)?.[0])).toEqual(["no room", "no QEMU"]);

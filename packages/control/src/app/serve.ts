@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pino, type Logger } from "pino";
+import type { Logger } from "pino";
 import { connectionBounds, fileLimit } from "@skerry/contract/connections/file-limit";
 
 import { runSchedule } from "./schedule.ts";
@@ -14,6 +14,7 @@ import { openContext } from "./open-context.ts";
 import { buildMetricsServer } from "../platform/metrics-routes.ts";
 import { buildServer, type Server } from "./server.ts";
 import { listen, listenBeside } from "./listen.ts";
+import { openLog } from "./log.ts";
 import { observeLoopDelay } from "../metrics/loop-delay.ts";
 import type { Context } from "../context.ts";
 import { sealAuthorityKeys } from "../joining/authority-key.ts";
@@ -34,7 +35,7 @@ export async function serve(
   config: Config,
   { clients, dashboard }: Pick<Context, "clients" | "dashboard">,
 ): Promise<void> {
-  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const log = openLog(config.logLevel);
   const stopping = stopOnSignal();
   const stop = stopping.signal;
   await using cleanup = new AsyncDisposableStack();

@@ -48,8 +48,6 @@ export class WarmPool {
   #running: Promise<void> | undefined;
   #taken = 0;
   #missed = 0;
-  /** Why no clone could be made the last time. The log has it once, although each attempt fails again. */
-  #told: string | undefined;
 
   constructor(options: WarmPoolOptions) {
     this.#options = options;
@@ -160,14 +158,10 @@ export class WarmPool {
       const vm = await this.#options.clones.make(shelf.kind.template, shelf.size, this.#stop.signal);
       shelf.waiting.push(vm);
       this.#watch(shelf, vm);
-      this.#told = undefined;
       return performance.now() - startedMs;
     } catch (error) {
       if (this.#stop.signal.aborted) return 0;
-      const why = `${shelf.kind.template} ${shelf.kind.size}: ${String(error)}`;
-      if (why !== this.#told)
-        this.#options.log.warn({ err: error, ...shelf.kind }, "no clone could be made ready");
-      this.#told = why;
+      this.#options.log.warn({ err: error, ...shelf.kind }, "no clone could be made ready");
       return RETRY_MS;
     }
   }
