@@ -158,7 +158,17 @@ test("each operation of the document has a row", () => {
   expect(rows.map(([id]) => String(id)).toSorted()).toEqual(documented.toSorted());
 });
 
-const collections = ["audit", "builds", "cache", "hosts", "moves", "organizations", "snapshots", "tokens"];
+const collections = [
+  "audit",
+  "builds",
+  "cache",
+  "executions",
+  "hosts",
+  "moves",
+  "organizations",
+  "snapshots",
+  "tokens",
+];
 const vmMethods = ["list", "listDirectory", "executeStream", "downloadStream", "files", "at"];
 const fileMethods = ["list", "move", "signUrl"];
 
@@ -220,6 +230,7 @@ const otherCommands: Readonly<Record<string, string>> = {
   logs: "packages/cli/tests/person.test.ts",
   ps: "packages/cli/tests/person.test.ts",
   run: "packages/cli/tests/run-command.test.ts",
+  "runs logs": "packages/cli/tests/runs.test.ts",
   "template logs": "packages/cli/tests/template-logs.test.ts",
   "template push": "packages/cli/tests/template-push.test.ts",
   ...Object.fromEntries(
