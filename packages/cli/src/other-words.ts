@@ -45,6 +45,7 @@ const DATABASES =
 const SETTINGS =
   "`skerry login` saves the address and the token, and `skerry whoami` shows those in use. Settings of a server are environment variables: docs/settings.md lists them.";
 const TOKENS = "`skerry auth token` makes one, and `skerry auth token list` lists them.";
+const LIMITS = "`skerry org limits ORG --set NAME=NUMBER` changes them.";
 const EGRESS =
   "`skerry sandbox egress ID` and `skerry machine egress ID` show and change what a VM may reach.";
 const PORTS =
@@ -72,7 +73,7 @@ const hints: Readonly<Record<string, Words>> = {
     ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
     ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },
     ...{ db: DATABASES, database: DATABASES, databases: DATABASES, postgres: DATABASES },
-    ...{ config: SETTINGS, context: SETTINGS },
+    ...{ config: SETTINGS, context: SETTINGS, limits: LIMITS, "set-limits": LIMITS },
     ...{ egress: EGRESS, network: EGRESS, firewall: EGRESS },
     ...{ port: PORTS, ports: PORTS, url: PORTS, forward: PORTS },
     pause: "`skerry sandbox pause ID` and `skerry sandbox resume ID` do that to sandboxes.",

@@ -19,7 +19,7 @@ export const serverCommands = {
       "take-over",
       "key",
     ],
-    ...["admin-token", "service", "set-limits", "set-private-cidrs"],
+    ...["admin-token", "set-private-cidrs"],
   ],
   host: ["join", "recover-disk"],
 } as const;

@@ -4,7 +4,6 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { showGrants, type Grants } from "../src/local/private-cidrs.ts";
-import { noSuchService, reportFields } from "../src/local/service.ts";
 import { Output } from "../src/output.ts";
 import { Shell } from "./support/shell.ts";
 
@@ -29,15 +28,6 @@ test("granted networks are told in words, of one organization and of all", async
   expect(table).toBe("ORGANIZATION  NAME     GRANTED\norg_1         Example  10.20.0.0/16\n");
 });
 
-test("a service's report is its figures, one a line", () => {
-  expect(reportFields({ examined: 3, changed: 0, failed: 0, more: false, detail: {}, error: null })).toEqual([
-    ["examined", "3"],
-    ["changed", "0"],
-    ["failed", "0"],
-    ["more", "false"],
-  ]);
-});
-
 test("a backup to standard output is refused, with what to do", async () => {
   await using shell = await Shell.open();
   const { code, stdout, stderr } = await shell.run("backup", "-");
@@ -45,16 +35,4 @@ test("a backup to standard output is refused, with what to do", async () => {
   expect(stderr).toMatch(
     /^error: A backup is not written to standard output.*\(invalid_input\)\nName a file/,
   );
-});
-
-test("a service that is not there is told with those that are", () => {
-  const states = [{ name: "vm-cleanup" }, { name: "sandbox-reaper" }];
-  const missing = noSuchService("nope", states);
-  expect([missing?.code, missing?.exitCode, missing?.message]).toEqual([
-    "service_not_found",
-    2,
-    'There is no service "nope".',
-  ]);
-  expect(missing?.remediation).toMatch(/`skerry service list`.*vm-cleanup, sandbox-reaper\.$/);
-  expect(noSuchService("vm-cleanup", states)).toBeUndefined();
 });

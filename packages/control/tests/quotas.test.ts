@@ -181,27 +181,20 @@ test("an organization sees its limits, and how much of them is taken", async () 
   expect(stranger.body.quotas.vcpus).toEqual({ used: 0, limit: 1_000_000 });
 });
 
-test("an operator changes the limits of one organization by a command, and takes them back by another", async () => {
-  const limits = (...args: readonly string[]) =>
-    promisify(execFile)(process.execPath, [inject("controlProgram"), "limits", ...args], {
+test("a command on the machine takes an organization by its name or a part of its id, and none that is meant twice", async () => {
+  const grants = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [inject("controlProgram"), "private-cidrs", ...args], {
       env: { SKERRY_DATABASE_URL: world.databaseUrl },
     });
-  const { stdout } = await limits("--org", world.orgId, "quota_sandboxes=0");
-  expect(JSON.parse(stdout)).toEqual({ quota_sandboxes: 0 });
-  expect((await create()).status).toBe(403);
-  await limits("--org", world.orgId, "quota_sandboxes=default");
-  expect((await create()).status).toBe(201);
   const { rows } = await sql<{
     name: string;
   }>`select name from organizations where id = ${world.orgId}`.execute(world.db);
-  for (const text of [rows[0]?.name ?? "", world.orgId.slice(0, -4), world.orgId.slice("org_".length)])
-    expect((await limits("--org", text)).stdout, text).toBe("{}\n");
-  await expect(limits("--org", "")).rejects.toThrow("no organization");
-  await sql`insert into organizations (id, name) values (${newId("organization")}, ${rows[0]?.name})`.execute(
+  const name = rows[0]?.name ?? "";
+  for (const text of [name, world.orgId, world.orgId.slice(0, -4), world.orgId.slice("org_".length)])
+    expect((await grants(text)).stdout, text).toBe('{"allowed_private_cidrs":[]}\n');
+  await sql`insert into organizations (id, name) values (${newId("organization")}, ${name})`.execute(
     world.db,
   );
-  await expect(limits("--org", rows[0]?.name ?? "")).rejects.toThrow(`${world.orgId}, org_`);
-  await expect(limits("--org", world.orgId, "quota_sandbox=1")).rejects.toThrow("quota_sandboxes");
-  await expect(limits("--org", "org_nobody")).rejects.toThrow("no organization");
-  await expect(limits("quota_sandboxes=1")).rejects.toThrow("--org");
+  await expect(grants(name)).rejects.toThrow(`${world.orgId}, org_`);
+  for (const text of ["", "org_nobody"]) await expect(grants(text)).rejects.toThrow("no organization");
 });

@@ -44,7 +44,6 @@ const ofArguments: Readonly<Record<string, Values>> = {
   "runs id": runs,
   "org id": organizations,
   "org user": members,
-  "set-limits org": organizations,
   "set-private-cidrs org": organizations,
   "token id": tokens,
   "host id": hosts,

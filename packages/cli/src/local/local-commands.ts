@@ -9,7 +9,6 @@ import { registerBackupCommands } from "./backup/backup-commands.ts";
 import { addExamples } from "../options.ts";
 import { registerInstallCommands } from "./install/install-commands.ts";
 import { registerKeyCommands } from "./key-commands.ts";
-import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
   program.commandsGroup("Skerry on this machine:");
@@ -69,7 +68,6 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     )
     .action((options: DoctorOptions) => doctorCommand(cli, options));
   registerOperatorCommands(program, cli);
-  registerServiceCommands(program, cli);
   registerBackupCommands(program);
   registerKeyCommands(program, cli);
   registerInstallCommands(program);
@@ -125,25 +123,6 @@ function registerOperatorCommands(program: Command, cli: Cli): void {
       );
     });
   addExamples(token, "sudo skerry admin-token", "sudo skerry admin-token | skerry login");
-  program
-    .command("set-limits")
-    .description("As the operator, change what one organization may do and hold.")
-    .argument("<org>", "id of the organization, the beginning of it, or its name")
-    .argument("[changes...]", "NAME=NUMBER, or NAME=default to take an exception back")
-    .addHelpText(
-      "after",
-      "\nPrints all exceptions of the organization; `skerry org limits` shows what counts in the end.\n\nExamples:\n  $ skerry set-limits org_01jd3... quota_sandboxes=500 rate_read_burst=5000\n  $ skerry set-limits org_01jd3... quota_sandboxes=default",
-    )
-    .option("--json", "print JSON")
-    .action(async (org: string, changes: readonly string[], flags: { readonly json?: boolean }) => {
-      const { changeLimits } = await import("./limits.ts");
-      const exceptions = await changeLimits(ownLayout(), org, changes);
-      if (flags.json === true) return cli.output.json(exceptions);
-      const rows = Object.entries(exceptions).map(([name, value]) => [name, String(value)]);
-      if (rows.length === 0)
-        return cli.output.note("It has no exceptions: the limits of the installation count.");
-      await cli.output.table(["EXCEPTION", "AT MOST"], rows);
-    });
   program
     .command("set-private-cidrs")
     .description("As the operator, say which private networks one organization may reach.")

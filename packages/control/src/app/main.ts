@@ -1,5 +1,5 @@
-// skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
-// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `service list`, `service run NAME`, `describe`,
+// skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`,
+// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `describe`,
 // `note-backup`, `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`,
 // `restore-data NUMBER…`, `way-back NUMBER…`.
 
@@ -20,11 +20,10 @@ import { ConfigError } from "./settings-reader.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
-import { serviceCommand } from "./service-command.ts";
+import { runService } from "./run-service.ts";
 import { readClientFiles } from "../clients/client-files.ts";
 import type { Context } from "../context.ts";
 import { readDashboardFiles } from "../web/dashboard-files.ts";
-import { changeLimits } from "../limits/change-limits.ts";
 import { organizationMeant } from "../organizations/organization-meant.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { checkRootKeys, neededRootKeys, retireRootKeys, sealUnder } from "../sealing/root-key-commands.ts";
@@ -52,7 +51,7 @@ try {
 async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { name: { type: "string", default: "bootstrap" }, org: { type: "string" } },
+    options: { name: { type: "string", default: "bootstrap" } },
   });
   switch (positionals[0] ?? "serve") {
     case "serve":
@@ -77,13 +76,6 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
         const { organization_id, token } = await bootstrap(db, values.name);
         process.stdout.write(`${JSON.stringify({ organization_id, token })}\n`);
       });
-    case "limits":
-      return withDatabase(async (db) => {
-        const [, ...changes] = positionals;
-        if (values.org === undefined) throw new Error("Missing --org ORG: limits --org ORG [NAME=VALUE]…");
-        const orgId = await organizationMeant(db, values.org);
-        process.stdout.write(`${JSON.stringify(await changeLimits(db, orgId, changes))}\n`);
-      });
     case "private-cidrs":
       return withDatabase(async (db) => {
         const [, ...words] = positionals;
@@ -91,8 +83,7 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
         const named = asked === undefined ? [] : [await organizationMeant(db, asked), ...cidrs];
         const granted = await changePrivateCidrs(db, named);
         // So that it is in force when the command ends. Where that fails, the control plane does it at its next turn.
-        if (words.length > 1)
-          await serviceCommand(readConfig(), ["run", "vm-cleanup"]).catch(() => undefined);
+        if (words.length > 1) await runService(readConfig(), "vm-cleanup").catch(() => undefined);
         process.stdout.write(`${JSON.stringify(granted)}\n`);
       });
     case "key":
@@ -100,10 +91,6 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
         const answer = await keyCommand(db, positionals.slice(1));
         process.stdout.write(`${JSON.stringify(answer)}\n`);
       });
-    case "service":
-      return void process.stdout.write(
-        `${JSON.stringify(await serviceCommand(readConfig(), positionals.slice(1)))}\n`,
-      );
     default:
       return restoreCommand(positionals[0] ?? "");
   }

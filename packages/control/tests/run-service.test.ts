@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { cacheCleanup } from "../src/hosts/cache-cleanup.ts";
 import { proxyHealthChecker } from "../src/platform/proxy-health.ts";
 import { readConfig } from "../src/app/config.ts";
-import { serviceCommand } from "../src/app/service-command.ts";
+import { runService } from "../src/app/run-service.ts";
+import { allServices } from "../src/app/schedule.ts";
 import { serviceNames } from "../src/context.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually } from "./support/world.ts";
@@ -14,19 +15,18 @@ beforeEach(async () => {
 });
 afterEach(() => two[Symbol.asyncDispose]());
 
-function service(...args: string[]): Promise<unknown> {
-  const config = readConfig({
+function config() {
+  return readConfig({
     SKERRY_DATABASE_URL: two.world.databaseUrl,
     SKERRY_HOST_SOCKET: two.first.socketPath,
     SKERRY_LOG_LEVEL: "silent",
   });
-  return serviceCommand(config, args);
 }
 
-test("every service is listed with its period, and with how its last run went", async () => {
-  const fresh = (await service("list")) as { name: string; every_ms: number }[];
-  expect(fresh.map(({ name }) => name).toSorted()).toEqual([...serviceNames].toSorted());
-  const periods = Object.fromEntries(fresh.map(({ name, every_ms }) => [name, every_ms / 1_000]));
+test("every service has its period", () => {
+  const services = allServices(two.world.context, config()).map(({ service }) => service);
+  expect(services.map(({ name }) => name).toSorted()).toEqual([...serviceNames].toSorted());
+  const periods = Object.fromEntries(services.map(({ name, everyMs }) => [name, everyMs / 1_000]));
   // The interface's figures.
   expect(periods).toMatchObject({
     "host-heartbeat": 10,
@@ -36,28 +36,14 @@ test("every service is listed with its period, and with how its last run went", 
     "proxy-health-checker": 10,
     "sandbox-reaper": 10,
   });
-  await service("run", "host-heartbeat");
-  expect(await service("list")).toContainEqual(
-    expect.objectContaining({
-      name: "host-heartbeat",
-      running: false,
-      // The second host has another socket than this control's own, so it is not called.
-      last_run: expect.objectContaining({ examined: 2, changed: 1, failed: 1 }) as unknown,
-    }),
-  );
 });
 
-test("a service can be run once by hand while a control plane runs it too", async () => {
+test("a service can be run once by a command while a control plane runs it too", async () => {
   await using _control = await startControl(two.world);
   const id = await two.sandboxOn(two.first);
   two.first.end(id, "the guest panicked");
-  expect(await service("run", "vm-cleanup")).toMatchObject({ examined: expect.any(Number) as number });
+  await runService(config(), "vm-cleanup");
   await eventually(async () => (await two.sandbox(id)).status === "failed", "the sandbox has failed");
-});
-
-test("whoever names no service hears which there are", async () => {
-  await expect(service("run", "nonsense")).rejects.toThrow("vm-cleanup");
-  await expect(service("stop", "vm-cleanup")).rejects.toThrow("`service list`");
 });
 
 test("hosts are told to clean their caches, and one that cannot does not keep the others from it", async () => {
