@@ -196,11 +196,17 @@ test("an admin mints a token for a member by name, and it is alone on stdout", a
 test("limits shows what is taken of each quota, and how often a token may ask", async () => {
   const limits = {
     rates: { read: { per_minute: 3000, burst: 1500 } },
-    quotas: { sandboxes: { used: 3, limit: 100 } },
+    quotas: {
+      sandboxes: { used: 3, limit: 100 },
+      memory_mib: { used: 512, limit: 204_800 },
+      disk_gib: { used: 3, limit: 2_000 },
+    },
   };
   await using api = await ScriptedServer.start((response) => sendJson(response, 200, limits));
   await using shell = await Shell.forServer(api);
   const table = await shell.run("org", "limits");
+  expect(table.stdout.toString()).toMatch(/memory_mib +512 MiB +200 GiB\n/);
+  expect(table.stdout.toString()).toMatch(/disk_gib +3 GiB +2000 GiB\n/);
   expect(table.stdout.toString()).toMatch(/sandboxes +3 +100\n/);
   expect(table.stdout.toString()).toContain("3000 a minute, 1500 at once");
   expect(api.last.url).toBe("/v1/limits");

@@ -29,7 +29,7 @@ export function registerLimitsCommand(org: Command, cli: Cli): void {
       collectChange,
     )
     .option("--json", "print JSON")
-    .addHelpText("after", `\nLimits that --set takes: ${limitNames.join(", ")}.`)
+    .addHelpText("after", `\nLimits that --set takes, each a whole number: ${limitNames.join(", ")}.`)
     .action(async (text: string | undefined, { set, json }: LimitsFlags, self: Command) => {
       if (set !== undefined && text === undefined) {
         throw new CliError("invalid_input", "--set needs the organization.", {
@@ -66,8 +66,8 @@ async function show(cli: Cli, limits: Limits | OrganizationLimits, json: boolean
     [
       ...Object.entries(limits.quotas).map(([name, { used, limit }]) => [
         name,
-        String(used),
-        noted(String(limit), `quota_${name}` in set),
+        amountText(name, used),
+        noted(amountText(name, limit), `quota_${name}` in set),
       ]),
       ...Object.entries(limits.rates).map(([name, { per_minute, burst }]) => [
         `${name} requests of a token`,
@@ -80,6 +80,13 @@ async function show(cli: Cli, limits: Limits | OrganizationLimits, json: boolean
     ],
     { whole: [2] },
   );
+}
+
+/** Memory and disk in GiB, less than one in MiB; the name says the unit that --set takes. */
+function amountText(name: string, amount: number): string {
+  if (name.endsWith("_mib"))
+    return amount < 1_024 ? `${amount} MiB` : amountText("_gib", Number((amount / 1_024).toFixed(1)));
+  return name.endsWith("_gib") ? `${amount} GiB` : String(amount);
 }
 
 function noted(text: string, isException: boolean): string {
