@@ -48,6 +48,20 @@ test("events have the names of users, tokens and resources, and none of another 
   ]);
 });
 
+test("events have the names of hosts for the operator alone", async () => {
+  const { rows } = await sql<{ id: string; name: string }>`select id, name from hosts`.execute(world.db);
+  const [host] = rows;
+  const stranger = await world.strangerToken();
+  for (const token of [world.token, stranger])
+    await world.call("POST", `/v1/hosts/${host?.id}/activate`, { token });
+  const namesFor = async (token: string) => {
+    const { items } = (await world.call<AuditList>("GET", "/v1/audit?limit=500", { token })).body;
+    return items.filter(({ resource }) => resource.id === host?.id).map(({ resource }) => resource.name);
+  };
+  expect(await namesFor(world.token)).toEqual([host?.name]);
+  expect(await namesFor(stranger)).toEqual([null]);
+});
+
 test("each call that changes something leaves one event, with who, what and how it ended", async () => {
   world.host.memoryMib = 100_000;
   world.host.cpus = 8;

@@ -32,7 +32,7 @@ export async function withNames(
 /**
  * Names of this organization's things alone: a caller chooses the id in the path of a request, and the event
  * of its refusal must not tell what another organization calls its own. Users are those who are or were given
- * a token here.
+ * a token here. Hosts are the operator's.
  */
 async function namesOf(
   db: Database,
@@ -48,6 +48,8 @@ async function namesOf(
     union all select id, name from builds where id = ${ids} and org_id = ${orgId}
     union all select id, name from api_tokens where id = ${ids} and org_id = ${orgId}
     union all select id, name from organizations where id = ${ids} and id = ${orgId}
+    union all select id, name from hosts where id = ${ids}
+      and exists (select 1 from organizations where id = ${orgId} and operator)
     union all select id, name from users where id = ${ids}
       and (exists (select 1 from memberships where user_id = users.id and org_id = ${orgId})
         or exists (select 1 from api_tokens where user_id = users.id and org_id = ${orgId}))`.execute(db);
