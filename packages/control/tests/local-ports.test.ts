@@ -103,11 +103,11 @@ test("a browser on this machine is led from the API's address to the name, and n
   // A page in a frame, whose cookie of a visit would not be sent, and HTTPS, which a proxy here has ended.
   const framed = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
   expect((await ask(`localhost:${listensOn}`, path, framed)).body).toBe("guest");
-  const secured = { ...page, "x-forwarded-proto": "https" };
+  const secured = { ...page, "x-forwarded-proto": "https", cookie: "skerry-port-as-it-is=1" };
   expect((await ask(`localhost:${listensOn}`, path, secured)).body).toBe("guest");
   // A program, a browser elsewhere, and one that nobody has let in.
   expect((await ask(`127.0.0.1:${listensOn}`, path)).body).toBe("guest");
-  expect((await ask("skerry.example.org", path, page)).body).toBe("guest");
+  expect((await ask("skerry.example.org", path, page)).body).toContain("SKERRY_SANDBOX_DOMAIN");
   expect((await ask(`127.0.0.1:${listensOn}`, url.pathname, page)).status).toBe(401);
 });
 

@@ -56,7 +56,7 @@ test.skipIf(!existsSync(CHROMIUM))(
         CHROMIUM,
         [
           ...["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${profile}`],
-          ...["--virtual-time-budget=10000", "--dump-dom", world.url + guest.path(port)],
+          ...["--virtual-time-budget=10000", "--dump-dom", `${world.url}${guest.path(port)}?skerry_show=1`],
         ],
         { timeout: BROWSER_WITHIN_MS },
       );

@@ -19,6 +19,7 @@ import { callVm, vmError, type VmKind } from "../vm-kind.ts";
 import type { listPortsOperation, requestPortOperation, setPortAccessOperation } from "./port-operations.ts";
 import { readPort, splitPortUrl } from "./port-path.ts";
 import { listPorts, portError, setPortAccess } from "./ports.ts";
+import { isVisit, noticeOf } from "./port-notice.ts";
 import { proxy, proxyError, proxyLimits, type Proxied } from "./proxy.ts";
 
 export function listPortsHandler(
@@ -50,6 +51,8 @@ export function requestPortHandler(
     const place = isOwnOrigin ? undefined : ownOriginOf(context, request);
     if (place !== undefined) return reply.redirect(place, 303);
     if (!isOwnOrigin) refuseParts(request);
+    const notice = isOwnOrigin ? undefined : noticeOf(context, request);
+    if (notice !== undefined) return sendNotice(reply, notice);
     const visit = isOwnOrigin ? firstVisit(request) : undefined;
     if (visit !== undefined) return reply.header("set-cookie", visit.cookie).redirect(visit.location, 303);
     const tenant = tenantOf(request);
@@ -80,6 +83,15 @@ export function requestPortHandler(
   };
 }
 
+function sendNotice(reply: FastifyReply, notice: NonNullable<ReturnType<typeof noticeOf>>): FastifyReply {
+  void reply.header("cache-control", "no-store").header("referrer-policy", "no-referrer");
+  if ("location" in notice) return reply.header("set-cookie", notice.cookie).redirect(notice.location, 303);
+  return reply
+    .type("text/html; charset=utf-8")
+    .header("content-security-policy", notice.policy)
+    .send(notice.html);
+}
+
 /** A browser that opens a page, by itself or inside another page. */
 function isNavigation({ method, headers }: FastifyRequest): boolean {
   return method === "GET" && headers["sec-fetch-mode"] === "navigate";
@@ -95,9 +107,8 @@ function ownOriginOf(
   { hasLocalPorts }: Context,
   request: FastifyRequest<{ Params: { id: string; port: string } }>,
 ): string | undefined {
-  const target = request.headers["sec-fetch-dest"] ?? "document";
-  const isVisit = isNavigation(request) && target === "document" && request.protocol === "http";
-  if (!hasLocalPorts || !isVisit || !isLocal(request.host)) return undefined;
+  const isHttpVisit = isVisit(request) && request.protocol === "http";
+  if (!hasLocalPorts || !isHttpVisit || !isLocal(request.host)) return undefined;
   const { id, port } = request.params;
   const { guestUrl } = splitPortUrl(request.raw.url ?? "");
   return `http://${portHostName(LOCAL_DOMAIN, id, readPort(port), request.host)}${guestUrl}`;
