@@ -84,6 +84,7 @@ test("the operator sees hosts and background services at the command line, and r
   expect(await skerry(one.env, "host", "show", host?.id ?? "")).toContain("online since");
   const ran = JSON.parse(await skerry(one.env, "service", "run", "vm-cleanup", "--json")) as unknown;
   expect(ran).toMatchObject({ name: "vm-cleanup", last_run: { outcome: "success", failed: 0 } });
+  expect(await skerry(one.env, "status")).toMatch(/ports +ok +http:\/\/PORT-ID\.localhost:\d+\//);
   expect(await skerry(one.env, "status")).toMatch(/event loop +(ok|slow) +.* late by at most \d+ ms/);
   expect(await skerry(one.env, "background-service", "list")).toMatch(/vm-cleanup .*success/);
   await expect(skerry(one.env, "service", "run", "nothing")).rejects.toThrow(

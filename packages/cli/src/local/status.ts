@@ -1,8 +1,11 @@
 // `skerry status`: what runs on this machine, and what the host says of itself.
 
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { VmList } from "@skerry/contract/host-api/vm";
 import { failedText } from "@skerry/contract/waits-for";
+import { environment } from "../config.ts";
 import { askHost } from "./system/ask-host.ts";
 import type { Joined, Layout } from "./system/layout.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
@@ -18,6 +21,8 @@ export interface StatusRow {
 }
 
 const DEADLINE_MS = 3_000;
+const HTTP_OK = 200;
+const LOCAL_DOMAIN = "localhost";
 /** Clients notice when every answer may be late by more. */
 const LOOP_DELAY_GOOD_S = 0.5;
 
@@ -46,8 +51,38 @@ interface ControlStatus {
 async function controlOf(layout: Layout, { services }: RunningServices): Promise<ControlStatus> {
   const holder = await portHolder(layout);
   const up = holder.state === "control" && (await isHealthy(layout));
-  const delayS = up ? await longestLoopDelayS(layout) : undefined;
-  return { rows: [controlRow(layout, holder, up, services.control), ...loopRows(delayS)], up };
+  const own = controlRow(layout, holder, up, services.control);
+  if (!up) return { rows: [own], up };
+  const [delayS, ports] = await Promise.all([longestLoopDelayS(layout), portsRow(layout)]);
+  return { rows: [own, ports, ...loopRows(delayS)], up };
+}
+
+/** The address form of VMs' ports, as `docs/ports.md` explains it. */
+async function portsRow({ listen }: Layout): Promise<StatusRow> {
+  const domain = environment()["SKERRY_SANDBOX_DOMAIN"];
+  const port = listen.slice(listen.lastIndexOf(":"));
+  const isLocal = (await healthBy(listen, `1-sbx-${"0".repeat(26)}.${LOCAL_DOMAIN}${port}`)) !== HTTP_OK;
+  if (isLocal) return row("ports", true, `http://PORT-ID.${LOCAL_DOMAIN}${port}/`, "ok");
+  if (domain !== undefined) return row("ports", true, `PORT-ID.${domain}`, "ok");
+  return row(
+    "ports",
+    true,
+    "below the address of the API; apps in a browser need SKERRY_SANDBOX_DOMAIN",
+    "ok",
+  );
+}
+
+/** Status of the answer to a client that calls the server by this name. A port's name leads to the port. */
+async function healthBy(listen: string, host: string): Promise<number | undefined> {
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  const request = get(`http://${listen}/v1/health`, { headers: { host }, signal, agent: false });
+  try {
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  } catch {
+    return HTTP_OK;
+  }
 }
 
 /** Whether it is well there is not for us to say: it calls the host, and not the host it. */
