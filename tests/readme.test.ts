@@ -18,8 +18,9 @@ async function programsOf(file: string): Promise<string[]> {
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, program = ""]) => program);
 }
 
+const files = ["README.md", "packages/sdk/README.md", "docs/guides/agent.md", "docs/guides/preview.md"];
 const programs = await Promise.all(
-  ["README.md", "packages/sdk/README.md", "docs/guides/agent.md"].map(async (file) =>
+  files.map(async (file) =>
     (await programsOf(file)).map((program, index) => [file, index + 1, program] as const),
   ),
 ).then((found) => found.flat());
