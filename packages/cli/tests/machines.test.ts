@@ -97,6 +97,35 @@ test("a log cannot take over the terminal of whoever reads it, and JSON has it a
   expect(printed.join("")).toMatch(/^[\x20-\x7e]*$/);
 });
 
+test("logs of several machines have the machine in front of each line, which a guest cannot forge", async () => {
+  await using server = await ScriptedServer.start((response, { url }) => {
+    const name = /machines\/([^/?]+)/.exec(url)?.[1];
+    if (name === "gone") return sendJson(response, 404, { code: "machine_not_found", message: "No." });
+    if (!url.includes("/logs")) return sendJson(response, 200, { items: [], next_cursor: null });
+    const lines = name === "web" ? ["up", "x\rworker | forged"] : ["down"];
+    if (!url.includes("follow")) return sendJson(response, 200, { lines });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end([...lines.map((line) => eventText("line", { line })), eventText("end", {})].join(""));
+  });
+  await using shell = await Shell.forServer(server);
+  const shown = ["web | up", "web | x\\rworker | forged", "worker | down"];
+  for (const noun of [["machine"], []]) {
+    const all = await shell.run(...noun, "logs", "web", "gone", "worker", "--grep", "a b");
+    expect([all.code, all.stdout.toString().trimEnd().split("\n")]).toEqual([1, shown]);
+    expect(all.stderr).toContain("machine_not_found");
+    expect(server.last.url).toBe("/v1/machines/worker/logs?grep=a+b");
+    const followed = await shell.run(...noun, "logs", "web", "gone", "worker", "--follow");
+    expect([followed.code, followed.stdout.toString().trimEnd().split("\n").toSorted()]).toEqual([1, shown]);
+  }
+  const json = await shell.run("machine", "logs", "web", "worker", "--json");
+  const printed = json.stdout.toString().trimEnd().split("\n");
+  expect(printed.map((text) => JSON.parse(text) as unknown)).toEqual([
+    { machine: "web", line: "up" },
+    { machine: "web", line: "x\rworker | forged" },
+    { machine: "worker", line: "down" },
+  ]);
+});
+
 test("what reaches into a machine is the same as for a sandbox, under its own path", async () => {
   await using server = await ScriptedServer.start((response, { url }) =>
     url.endsWith("/execute")

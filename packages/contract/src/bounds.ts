@@ -38,6 +38,8 @@ export const RESTART_RETRIES_MAX = 1_000_000;
 /** Lines of a console log that one answer has: default and maximum. */
 export const CONSOLE_LINES_DEFAULT = 100;
 export const CONSOLE_LINES_MAX = 10_000;
+/** Longest text that lines of a console log can be searched for, in characters. */
+export const CONSOLE_GREP_MAX_CHARS = 256;
 
 /** Largest uploaded file, in bytes. 100 MB, not MiB: the document says MiB where it means MiB. */
 export const UPLOAD_MAX_BYTES = 100_000_000;

@@ -25,6 +25,53 @@ test("the log of a machine is its last lines, whatever the guest wrote", async (
   expect((await log("?lines=2")).body.lines.map((line) => line.length)).toEqual([16_384, 7_232]);
 });
 
+test("a log is searched for a plain text, among as many of its last lines as are asked for", async () => {
+  const { id } = await world.createMachine();
+  const log = (query: string) =>
+    world.call<{ lines: string[]; code?: string }>("GET", `/v1/machines/${id}/logs?${query}`);
+  world.host.console.print(id, "error: (a+)+$\n");
+  world.host.console.print(id, "fine\n".repeat(2_000));
+  world.host.console.print(id, "Error\n\u001b[31merror\u001b[0m 2\nhalf an error");
+  const found = ["error: (a+)+$", "\u001b[31merror\u001b[0m 2", "half an error"];
+  expect((await log("grep=error")).body.lines).toEqual(found);
+  expect((await log("grep=error&lines=100")).body.lines).toEqual(found.slice(1));
+  expect((await log(`grep=${encodeURIComponent("(a+)+$")}`)).body.lines).toEqual(found.slice(0, 1));
+  expect((await log("grep=.*")).body.lines).toEqual([]);
+  for (const wrong of ["", "x".repeat(257)]) {
+    const { status, body } = await log(`grep=${wrong}`);
+    expect([status, body.code]).toEqual([400, "bad_request"]);
+  }
+});
+
+test("a search holds no more of a flood than its last lines, and finds what came last", async () => {
+  const { id } = await world.createMachine();
+  world.host.console.print(id, "y".repeat(3 << 20));
+  world.host.console.print(id, `\n${"flood\n".repeat(100_000)}needle\n`);
+  const log = (grep: string) =>
+    world.call<{ lines: string[] }>("GET", `/v1/machines/${id}/logs?grep=${grep}`);
+  expect((await log("needle")).body.lines).toEqual(["needle"]);
+  expect((await log("flood")).body.lines).toHaveLength(9_999);
+  expect((await log("yy")).body.lines).toEqual([]);
+});
+
+test("a followed log is searched as well, also in what comes", async () => {
+  const { id } = await world.createMachine();
+  world.host.console.print(id, "ready 1\nidle\n");
+  const response = await fetch(`${world.url}/v1/machines/${id}/logs?follow=true&grep=ready`, {
+    headers: { authorization: `Bearer ${world.token}` },
+  });
+  const text = response.text();
+  await eventually(() => world.host.console.followers(id) === 1, "the log is followed");
+  world.host.console.print(id, "idle\nrea");
+  world.host.console.print(id, "dy 2\n");
+  await world.call("DELETE", `/v1/machines/${id}`);
+  expect((await text).split("\n\n").filter((event) => event !== "")).toEqual([
+    'event: line\ndata: {"line":"ready 1"}',
+    'event: line\ndata: {"line":"ready 2"}',
+    "event: end\ndata: {}",
+  ]);
+});
+
 test("a followed log goes on over a restart and ends with the machine", async () => {
   const { id } = await world.createMachine();
   world.host.console.print(id, "before\n");

@@ -48,8 +48,10 @@ export interface MachineFilter {
 export type MachineCounts = NonNullable<MachineList["counts"]>;
 
 export interface LogOptions extends CallOptions {
-  /** How many of the last lines: 0 to 10,000, default 100. */
+  /** How many of the last lines: 0 to 10,000, default 100; with `grep` how many are searched, default 10,000. */
   readonly lines?: number | undefined;
+  /** Only lines that contain this text of 1 to 256 characters. It is no pattern, and upper and lower case differ. */
+  readonly grep?: string | undefined;
 }
 
 export interface StartOptions extends CallOptions {
@@ -182,18 +184,18 @@ export class Machines extends VmCalls {
   }
 
   /** The last lines of its console: what its main process and its kernel have printed. They may hold control characters. */
-  async logs(id: string, { lines, signal }: LogOptions = {}): Promise<readonly string[]> {
+  async logs(id: string, { lines, grep, signal }: LogOptions = {}): Promise<readonly string[]> {
     const request = {
       method: "GET",
       path: `${this.at(id)}/logs`,
-      query: { lines: lines?.toString() },
+      query: { lines: lines?.toString(), grep },
     } as const;
     return (await this.http.json<MachineLogs>(request, { signal })).lines;
   }
 
   /** The last lines and then each one as it comes, over stops and starts, until the machine is destroyed. */
-  async *followLogs(id: string, { lines, signal }: LogOptions = {}): AsyncGenerator<string, void> {
-    const query = { lines: lines?.toString(), follow: "true" };
+  async *followLogs(id: string, { lines, grep, signal }: LogOptions = {}): AsyncGenerator<string, void> {
+    const query = { lines: lines?.toString(), follow: "true", grep };
     const headers = { accept: "text/event-stream" };
     const request = { method: "GET", path: `${this.at(id)}/logs`, query, headers } as const;
     const chunks = await this.http.open(request, { signal });

@@ -108,22 +108,32 @@ function registerLogs(program: Command, cli: Cli): void {
   const command = addLogFlags(
     program
       .command("logs")
-      .description("Show the console of a machine: what its main process and its kernel have printed.")
-      .argument("<id>", "id of the machine, the beginning of it, or its name"),
-  ).action(async (text: string, flags: LogFlags, self: Command) => {
+      .description("Show the console of machines: what their main process and their kernel have printed.")
+      .argument("<id...>", "ids of machines, beginnings of them, or names"),
+  ).action(async (texts: readonly string[], flags: LogFlags, self: Command) => {
     const client = await cli.client(self);
+    await showLogs(cli, { client, texts, flags, onMachine: orNoLog(client, cli.signal) });
+  });
+  addExamples(
+    command,
+    "skerry logs web --follow",
+    "skerry logs mch_01jd3... --lines 1000",
+    "skerry logs web worker --follow --grep error",
+  );
+}
+
+/** Works on the machine that a text means, and says of a sandbox why it has no log. */
+function orNoLog(client: Skerry, signal: AbortSignal) {
+  return async (text: string, work: (id: string) => Promise<void>): Promise<void> => {
     if (kindOf(text) === "sandbox") throw noLog(text);
     try {
-      await onTarget(machineNoun.target(client, cli.signal), text, (id) =>
-        showLogs(cli, { client, id, flags }),
-      );
+      await onTarget(machineNoun.target(client, signal), text, work);
     } catch (error) {
       const isMissing = error instanceof CliError && error.code === "machine_not_found";
-      if (isMissing && (await isSandbox(client, text, cli.signal))) throw noLog(text);
+      if (isMissing && (await isSandbox(client, text, signal))) throw noLog(text);
       throw error;
     }
-  });
-  addExamples(command, "skerry logs web --follow", "skerry logs mch_01jd3... --lines 1000");
+  };
 }
 
 async function isSandbox(client: Skerry, text: string, signal: AbortSignal): Promise<boolean> {

@@ -22,6 +22,7 @@ import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import {
   COMMAND_MAX_CHARS,
+  CONSOLE_GREP_MAX_CHARS,
   CONSOLE_LINES_DEFAULT,
   CONSOLE_LINES_MAX,
   STOP_TIMEOUT_DEFAULT_MS,
@@ -252,11 +253,18 @@ export const MachineLogsQuery = Type.Object(
         minimum: 0,
         maximum: CONSOLE_LINES_MAX,
         default: CONSOLE_LINES_DEFAULT,
-        description: "The last lines of the log.",
+        description: `The last lines of the log. With \`grep\` the lines that are searched, and ${CONSOLE_LINES_MAX} by default.`,
       }),
     ),
     follow: Type.Optional(
       Type.Boolean({ default: false, description: "Also what comes then, as server-sent events." }),
+    ),
+    grep: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: CONSOLE_GREP_MAX_CHARS,
+        description: "Only lines that contain this text, which is no pattern; upper and lower case differ.",
+      }),
     ),
   },
   closed,

@@ -1,7 +1,7 @@
 // GET /v1/machines/{id}/logs: the last lines of the console, or server-sent events while there are more.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { CONSOLE_LINES_DEFAULT } from "@skerry/contract/bounds";
+import { CONSOLE_LINES_DEFAULT, CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
 import { followMachineLogs, readMachineLogs } from "./machine-logs.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { toSkerryError } from "../http/errors.ts";
@@ -13,9 +13,11 @@ import { machineVms } from "./machines.ts";
 
 export const machineLogRoutes = routes(machineLogOperations, (context) => ({
   getMachineLogs: async (request, reply) => {
+    const { grep } = request.query;
     const params = {
       id: request.params.id,
-      lines: request.query.lines ?? CONSOLE_LINES_DEFAULT,
+      lines: request.query.lines ?? (grep === undefined ? CONSOLE_LINES_DEFAULT : CONSOLE_LINES_MAX),
+      grep,
       gone: requestSignal(reply),
     };
     if (request.query.follow !== true) return readMachineLogs(context, callerOf(request), params);

@@ -14,6 +14,8 @@ import { clientOf } from "../vms/vm-kind.ts";
 export interface LogParams {
   readonly id: string;
   readonly lines: number;
+  /** Only lines that contain it. A plain text: a pattern of the caller could cost any amount of CPU time. */
+  readonly grep?: string | undefined;
   /** The caller went away, or may not go on. */
   readonly gone: AbortSignal;
 }
@@ -35,7 +37,7 @@ export async function readMachineLogs(
   const lines: string[] = [];
   let chars = 0;
   for await (const line of linesOf(await open(context, row, { ...params, follow: false }))) {
-    lines.push(line);
+    if (contains(line, params.grep)) lines.push(line);
     if (lines.length > params.lines) lines.shift();
     // An end of line counts too: a host may send nothing else.
     chars += line.length + 1;
@@ -51,18 +53,18 @@ export async function followMachineLogs(
   params: LogParams,
 ): Promise<AsyncGenerator<string>> {
   const row = await machineWithLog(context, caller, params.id);
-  return following(context, row, await open(context, row, { ...params, follow: true }), params.gone);
+  return following(context, row, await open(context, row, { ...params, follow: true }), params);
 }
 
 async function* following(
   context: Context,
   row: MachineRow,
   first: AsyncIterable<Buffer>,
-  gone: AbortSignal,
+  { gone, grep }: LogParams,
 ): AsyncGenerator<string> {
   let log = first;
   for (let hostId = row.host_id; ;) {
-    yield* linesOf(log);
+    for await (const line of linesOf(log)) if (contains(line, grep)) yield line;
     gone.throwIfAborted();
     await sleep(AGAIN_MS, undefined, { signal: gone }).catch(() => gone.throwIfAborted());
     const now = await machineById(context.db, row.id);
@@ -72,6 +74,10 @@ async function* following(
     hostId = now.host_id;
     log = await open(context, now, { lines, gone, follow: true });
   }
+}
+
+function contains(line: string, grep: string | undefined): boolean {
+  return grep === undefined || line.includes(grep);
 }
 
 async function machineWithLog(context: Context, caller: Caller, id: string): Promise<MachineRow> {

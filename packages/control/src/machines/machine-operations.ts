@@ -214,7 +214,8 @@ export const machineLogOperations = {
       "What its main process and its kernel have printed. " +
       "The log outlives restarts; of a long one the beginning is gone. With `follow=true` the answer is a stream of server-sent " +
       'events: `line` with the data `{"line": "…"}`, first the last `lines` and then each as it comes, until the machine is ' +
-      "destroyed, which is one `end`; or one `error` with an `Error`. A comment every 15 s keeps the connection alive.",
+      "destroyed, which is one `end`; or one `error` with an `Error`. A comment every 15 s keeps the connection alive. " +
+      "With `grep` it is only lines that contain that text; a line is cut after 16,384 characters, and a text across a cut is not found.",
     ...path,
     query: MachineLogsQuery,
     answers: { 200: MachineLogs },

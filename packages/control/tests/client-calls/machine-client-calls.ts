@@ -55,9 +55,9 @@ export const machineClientCalls = {
     cli: "machine restarts {id} --json",
   },
   getMachineLogs: {
-    sdk: ({ machines }, { id }) => machines.logs(id, { lines: 5 }),
-    python: "skerry.machines.logs({id}, lines=5)",
-    cli: "machine logs {id} --lines 5 --json",
+    sdk: ({ machines }, { id }) => machines.logs(id, { lines: 5, grep: "prints" }),
+    python: "skerry.machines.logs({id}, lines=5, grep='prints')",
+    cli: "machine logs {id} --lines 5 --grep prints --json",
     gives: { sdk: ["it prints"], python: ["it prints"] },
   },
   createMachineSnapshot: {

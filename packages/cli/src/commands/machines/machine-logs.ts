@@ -6,11 +6,13 @@ import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, wholeNumber } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
-import { idArgument, machineNoun } from "../vms/vm-noun.ts";
+import { forEach } from "../vms/vm-list.ts";
+import { machineNoun } from "../vms/vm-noun.ts";
 
 export interface LogFlags {
   readonly lines?: number;
   readonly follow?: boolean;
+  readonly grep?: string;
   readonly json?: boolean;
 }
 
@@ -18,18 +20,18 @@ export function registerMachineLogs(machine: Command, cli: Cli): void {
   const command = addLogFlags(
     machine
       .command("logs")
-      .description("Show the console of a machine: what its main process and its kernel have printed.")
-      .argument("<id>", idArgument(machineNoun)),
-  ).action(async (text: string, flags: LogFlags, self: Command) => {
+      .description("Show the console of machines: what their main process and their kernel have printed.")
+      .argument("<id...>", "ids of machines, beginnings of them, or names"),
+  ).action(async (texts: readonly string[], flags: LogFlags, self: Command) => {
     const client = await cli.client(self);
-    await onTarget(machineNoun.target(client, cli.signal), text, (id) =>
-      showLogs(cli, { client, id, flags }),
-    );
+    const target = machineNoun.target(client, cli.signal);
+    await showLogs(cli, { client, texts, flags, onMachine: (text, work) => onTarget(target, text, work) });
   });
   addExamples(
     command,
     "skerry machine logs mch_01jd3...",
     "skerry machine logs web --lines 1000 --follow",
+    "skerry machine logs web worker --grep error",
     "skerry machine logs mch_01jd3... --json | jq -r '.lines[]'",
   );
 }
@@ -39,28 +41,67 @@ export function addLogFlags(command: Command): Command {
     .addOption(
       new Option(
         "--lines <count>",
-        `how many of the last lines, 1 to ${CONSOLE_LINES_MAX} (default: 100)`,
+        `how many of the last lines, 1 to ${CONSOLE_LINES_MAX} (default: 100, with --grep ${CONSOLE_LINES_MAX})`,
       ).argParser((text: string) => wholeNumber(text, CONSOLE_LINES_MAX)),
     )
+    .option("--grep <text>", "only lines that contain this text, which is no pattern")
     .option("-f, --follow", "go on with what comes then, until the machine is destroyed")
-    .option("--json", "print JSON, with the lines exactly as they are; with --follow one string a line");
+    .option(
+      "--json",
+      "print JSON, with the lines exactly as they are; with --follow one string a line; of several machines one object a line",
+    );
 }
 
-export async function showLogs(
-  cli: Cli,
-  { client, id, flags }: { readonly client: Skerry; readonly id: string; readonly flags: LogFlags },
-): Promise<void> {
-  const { machines } = client;
-  const options = { lines: flags.lines, signal: cli.signal };
-  if (flags.follow === true) {
-    for await (const line of machines.followLogs(id, options)) {
-      await (flags.json === true ? cli.output.jsonLine(line) : cli.output.line(withTabs(line)));
-    }
-    return;
-  }
-  const lines = await machines.logs(id, options);
-  if (flags.json === true) return cli.output.json({ lines });
-  for (const line of lines) await cli.output.line(withTabs(line));
+interface ShownLogs {
+  readonly client: Skerry;
+  /** The machines as the user named them. */
+  readonly texts: readonly string[];
+  readonly flags: LogFlags;
+  /** Runs the work with the id that a text means. */
+  readonly onMachine: (text: string, work: (id: string) => Promise<void>) => Promise<void>;
+}
+
+/**
+ * Prints the log of one machine, or of several with the machine in front of each line: one machine after the
+ * other, or with --follow all at once. A machine without a log is reported and does not end the others.
+ */
+export async function showLogs(cli: Cli, { client, texts, flags, onMachine }: ShownLogs): Promise<void> {
+  const [first, ...others] = texts;
+  if (first === undefined) return;
+  if (others.length === 0) return onMachine(first, (id) => showLog(cli, { client, id, flags }));
+  const show = (text: string) =>
+    onMachine(text, async (id) => {
+      for await (const line of linesOf(cli, { client, id, flags })) {
+        await (flags.json === true
+          ? cli.output.jsonLine({ machine: text, line })
+          : cli.output.line(`${text} | ${withTabs(line)}`));
+      }
+    });
+  if (flags.follow !== true) return forEach(cli, texts, show);
+  await Promise.all(texts.map((text) => forEach(cli, [text], show)));
+}
+
+interface ShownLog {
+  readonly client: Skerry;
+  readonly id: string;
+  readonly flags: LogFlags;
+}
+
+async function* linesOf(cli: Cli, { client, id, flags }: ShownLog): AsyncGenerator<string, void> {
+  const options = optionsOf(cli, flags);
+  if (flags.follow === true) yield* client.machines.followLogs(id, options);
+  else yield* await client.machines.logs(id, options);
+}
+
+function optionsOf(cli: Cli, { lines, grep }: LogFlags) {
+  return { lines, grep, signal: cli.signal };
+}
+
+async function showLog(cli: Cli, { client, id, flags }: ShownLog): Promise<void> {
+  if (flags.json === true && flags.follow !== true)
+    return cli.output.json({ lines: await client.machines.logs(id, optionsOf(cli, flags)) });
+  for await (const line of linesOf(cli, { client, id, flags }))
+    await (flags.json === true ? cli.output.jsonLine(line) : cli.output.line(withTabs(line)));
 }
 
 const TAB_WIDTH = 8;

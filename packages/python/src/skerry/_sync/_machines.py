@@ -195,18 +195,18 @@ class Machines(VmCalls):
         """Destroys a machine and its disk. Works from every status, and more than once."""
         self._http.done(Request("DELETE", self._at(id)))
 
-    def logs(self, id: str, *, lines: Optional[int] = None) -> List[str]:
+    def logs(self, id: str, *, lines: Optional[int] = None, grep: Optional[str] = None) -> List[str]:
         """The last ``lines`` (0 to 10,000, default 100) of its console: what its main process and its kernel have printed. They may hold control
-        characters."""
-        request = Request("GET", f"{self._at(id)}/logs", query={"lines": lines})
+        characters. ``grep``: only those of them that contain this text (no pattern); then ``lines`` is 10,000 by default."""
+        request = Request("GET", f"{self._at(id)}/logs", query={"lines": lines, "grep": grep})
         return (self._http.json(request, MachineLogs))["lines"]
 
-    def follow_logs(self, id: str, *, lines: Optional[int] = None) -> Stream[str]:
-        """The last ``lines`` and then each one as it comes, over stops and starts, until the machine is destroyed."""
-        return Stream(self._follow(f"{self._at(id)}/logs", lines))
+    def follow_logs(self, id: str, *, lines: Optional[int] = None, grep: Optional[str] = None) -> Stream[str]:
+        """The last ``lines`` and then each one as it comes, over stops and starts, until the machine is destroyed. ``grep`` as in ``logs``."""
+        return Stream(self._follow(f"{self._at(id)}/logs", lines, grep))
 
-    def _follow(self, path: str, lines: Optional[int]) -> Generator[str, None, None]:
-        query = {"lines": lines, "follow": True}
+    def _follow(self, path: str, lines: Optional[int], grep: Optional[str]) -> Generator[str, None, None]:
+        query = {"lines": lines, "follow": True, "grep": grep}
         request = Request("GET", path, query=query, headers={"accept": "text/event-stream"})
         chunks = self._http.chunks(self._http.open(request))
         reader = EventReader()
