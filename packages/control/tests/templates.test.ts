@@ -57,3 +57,26 @@ test("a machine that is placed anew has the disk that its template has there", a
   await restartQueue(two.world.context).activate(never);
   expect([two.second.vms.has(id), await diskGib()]).toEqual([true, 7]);
 });
+
+test("a tag of a built-in template means the template of that version, in creates, reads and lists", async () => {
+  two.second.template = { ...two.second.template, id: "tpl_00000000000000000000000003", name: "node-22" };
+  await two.ask();
+  const { id, template } = await two.world.createSandbox({ template: "node:22" });
+  expect([two.second.vms.has(id), template]).toEqual([true, "node-22"]);
+  expect((await two.world.call("GET", "/v1/templates/node:22")).body["name"]).toBe("node-22");
+  for (const [asked, found] of [
+    ["node:22", [id]],
+    ["node:24", []],
+  ] as const) {
+    const { body } = await two.world.call<{ data: { id: string }[] }>(
+      "GET",
+      `/v1/sandboxes?template=${asked}`,
+    );
+    expect(body.data.map((sandbox) => sandbox.id)).toEqual(found);
+  }
+});
+
+test("a tag that no built-in template has means no template", async () => {
+  const { status, body } = await two.world.call("POST", "/v1/sandboxes", { body: { template: "node:7" } });
+  expect([status, body["code"]]).toEqual([422, "unknown_template"]);
+});

@@ -1,9 +1,16 @@
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { idPattern } from "@skerry/contract/ids";
-import { BUILDER_DISK_GIB, BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
+import {
+  BUILDER_DISK_GIB,
+  BUILDER_TEMPLATE,
+  builtInTags,
+  reservedTemplateNames,
+} from "@skerry/contract/templates/template-name";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readDescriptions, TemplateFault } from "../src/templates/description.ts";
+import { ArchiveMismatch, checkArchive } from "../src/templates/node-archives.ts";
 
 const base = {
   description: "Debian with Python",
@@ -38,6 +45,51 @@ test("templates are read by name, and stray files beside them are left alone", a
 test("the builder's disk is as large as the control plane counts it", async () => {
   const found = await readDescriptions(new URL("../../../templates", import.meta.url).pathname);
   expect(found.find(({ name }) => name === BUILDER_TEMPLATE)?.disk_gib).toBe(BUILDER_DISK_GIB);
+});
+
+test("each tag of a built-in template means one that there is, and each name that there is is reserved", async () => {
+  const found = await readDescriptions(new URL("../../../templates", import.meta.url).pathname);
+  const names = found.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining([...builtInTags.values()]));
+  expect(reservedTemplateNames).toEqual(expect.arrayContaining(names));
+  for (const [tag, name] of builtInTags) {
+    const pins = found.find((template) => template.name === name)?.node;
+    expect(pins?.version.split(".")[0]).toBe(tag.split(":")[1]);
+  }
+});
+
+test("a pin of Node.js is an exact version with its digest, and part of the disk", async () => {
+  const integrity = `sha512-${"A".repeat(86)}==`;
+  const node = { version: "24.1.0", integrity, npm_version: "11.0.0", npm_integrity: integrity };
+  await template("base", { ...base, node });
+  const [first] = await readDescriptions(folder);
+  for (const wrong of [
+    { version: "24" },
+    { version: "^24.1.0" },
+    { integrity: "" },
+    { npm_integrity: "sha1-A" },
+  ]) {
+    await writeFile(
+      join(folder, "base/template.json"),
+      JSON.stringify({ ...base, node: { ...node, ...wrong } }),
+    );
+    await expect(readDescriptions(folder)).rejects.toThrow(TemplateFault);
+  }
+  await writeFile(
+    join(folder, "base/template.json"),
+    JSON.stringify({ ...base, node: { ...node, version: "24.1.1" } }),
+  );
+  const [changed] = await readDescriptions(folder);
+  expect(changed?.diskDigest).not.toBe(first?.diskDigest);
+});
+
+test("an archive with another digest than the template pins is refused", async () => {
+  const file = join(folder, "node.tgz");
+  await writeFile(file, "content");
+  const digest = createHash("sha512").update("content").digest("base64");
+  await checkArchive(file, `sha512-${digest}`);
+  await writeFile(file, "changed");
+  await expect(checkArchive(file, `sha512-${digest}`)).rejects.toThrow(ArchiveMismatch);
 });
 
 test("the same description always has the same id, and another name or content another", async () => {

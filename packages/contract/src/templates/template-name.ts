@@ -22,11 +22,20 @@ export const reservedTemplateNames: readonly string[] = [
   "base",
   "node",
   "python",
+  "node-22",
+  "node-24",
+  "ci",
   "code-interpreter",
   "scratch",
   BUILDER_TEMPLATE,
   GROUP_BEFORE,
 ];
+
+/** Tags of built-in templates. Each is a template of its own, with an image of its own. */
+export const builtInTags: ReadonlyMap<string, string> = new Map([
+  ["node:22", "node-22"],
+  ["node:24", "node-24"],
+]);
 
 const pinnedName = new RegExp(`${TEMPLATE_NAME_PATTERN.slice(0, -1)}@sha256:[0-9a-f]{64}$`);
 

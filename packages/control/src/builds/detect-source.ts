@@ -2,6 +2,7 @@
 // microVM begins anew on that one's disk, with the same commit. All that is read here is a guest's, so it is bounded, and means what a request might say.
 
 import type { ContextFiles, PlanRequest } from "@skerry/contract/builds/plan/build-plan";
+import { builtInTags } from "@skerry/contract/templates/template-name";
 import {
   GIT_COMMIT_FILE,
   GIT_FILES_FILE,
@@ -84,10 +85,13 @@ export async function afterClone(
   return true;
 }
 
-/** What is built of a repository that has a Dockerfile alone. Where FROM names a built-in template, the build stands on that template's disk. */
+/** What is built of a repository that has a Dockerfile alone. Where FROM names a built-in template, the build stands on that template's disk.
+ *  `FROM node:22` is an image of a registry, as it is everywhere else, and not the tag of ours. */
 async function dockerfileRequest({ db }: Context, { host_id }: BuildRow, text: string): Promise<PlanRequest> {
   const templates = await templatesAt(db, host_id);
-  const from = basesOf(text).find((name) => findTemplate(templates, name) !== undefined);
+  const from = basesOf(text).find(
+    (name) => !builtInTags.has(name) && findTemplate(templates, name) !== undefined,
+  );
   return { dockerfile: {}, ...(from === undefined ? {} : { from }) };
 }
 

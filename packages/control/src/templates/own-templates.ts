@@ -4,6 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
 import {
+  builtInTags,
   DEFAULT_TAG,
   parseTemplateName,
   reservedTemplateNames,
@@ -67,6 +68,8 @@ export async function findOwnTemplate(
 
 /** What a list that is filtered by `asked` compares the templates of its VMs with: one version, or all versions of a name without a tag. */
 export async function templatesMeant(db: Queries, orgId: string, asked: string): Promise<readonly string[]> {
+  const builtIn = builtInTags.get(asked);
+  if (builtIn !== undefined) return [builtIn];
   const isOne = asked.includes(":") || isId("template", asked);
   if (isOne) return [(await findOwnTemplate(db, orgId, asked))?.id ?? asked];
   // Of a built-in template they have the name.

@@ -3,6 +3,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { BuiltInTemplate, Template } from "@skerry/contract/templates/template";
+import { builtInTags } from "@skerry/contract/templates/template-name";
 import { failedText } from "@skerry/contract/waits-for";
 import { listHostRows } from "../hosts/host-rows.ts";
 import type { Tenant } from "../caller.ts";
@@ -109,12 +110,13 @@ function templatesOf(hosts: readonly WithTemplates[]): BuiltInTemplate[] {
   return [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** As one host has it: each builds its own. */
+/** As one host has it: each builds its own. A tag such as `node:22` is a template of its own. */
 export function findTemplate(
   templates: readonly BuiltInTemplate[],
   nameOrId: string,
 ): BuiltInTemplate | undefined {
-  return templates.find((template) => template.name === nameOrId || template.id === nameOrId);
+  const asked = builtInTags.get(nameOrId) ?? nameOrId;
+  return templates.find((template) => template.name === asked || template.id === asked);
 }
 
 function unknownTemplate(name: string, known: readonly BuiltInTemplate[]): SkerryError {

@@ -10,12 +10,24 @@ import { Type, type Static } from "typebox";
 import { Value } from "typebox/value";
 import type { ExtraCertificates } from "./extra-certificates.ts";
 
+const version = Type.String({ pattern: "^[0-9]{1,3}\\.[0-9]{1,4}\\.[0-9]{1,4}$" });
+const integrity = Type.String({ pattern: "^sha512-[A-Za-z0-9+/]{86}==$" });
+
+/** Exact versions, and the digests of their archives as npm's registry writes them. */
+const NodePins = Type.Object(
+  { version, integrity, npm_version: version, npm_integrity: integrity },
+  { additionalProperties: false },
+);
+export type NodePins = Static<typeof NodePins>;
+
 const Description = Type.Object(
   {
     description: Type.String({ minLength: 1, maxLength: 500 }),
     /** A Debian release by name, for example `bookworm`. */
     suite: Type.String({ pattern: "^[a-z]{3,20}$" }),
     packages: Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9.+-]{0,100}$" }), { maxItems: 500 }),
+    /** Node.js and npm from npm's registry, in /usr/local. */
+    node: Type.Optional(NodePins),
     disk_gib: Type.Integer({ minimum: 1, maximum: 64 }),
     /** Templates are built in VMs of it, which have a second disk for that, and it is good for nothing else. */
     builds: Type.Optional(Type.Literal(true)),
@@ -90,15 +102,17 @@ async function readDescription(
   const own = await filesBelow(files);
   const added = own === undefined ? [] : [{ files: own }];
   const digest = digestOf([name, content, ...trusted, ...added]);
-  const { suite, packages, disk_gib, user, set_up } = content;
+  const { suite, packages, disk_gib, user, set_up, node } = content;
   const users = user === undefined ? [] : [{ user }];
+  const pinned = node === undefined ? [] : [{ node }];
   const made = set_up === undefined ? [] : [{ set_up }];
   return {
     ...content,
     ...{ name, id: idOfDigest("template", digest), digest: digest.toString("hex") },
-    diskDigest: digestOf([name, suite, packages, disk_gib, ...users, ...trusted, ...added, ...made]).toString(
-      "hex",
-    ),
+    diskDigest: digestOf([
+      ...[name, suite, packages, disk_gib],
+      ...[...users, ...trusted, ...added, ...made, ...pinned],
+    ]).toString("hex"),
     files: own === undefined ? undefined : files,
   };
 }

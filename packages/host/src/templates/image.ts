@@ -9,6 +9,7 @@ import { runProgram } from "../run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
 import type { TemplateDescription } from "./description.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";
+import { fetchNode } from "./node-archives.ts";
 
 const FORMAT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
@@ -61,7 +62,8 @@ export async function ensureImage(
       certificates === undefined
         ? description.packages
         : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
-    await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages }, root, mirror), {
+    const unpack = description.node === undefined ? [] : await fetchNode(work, description.node, contain);
+    await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages, unpack }, root, mirror), {
       ...debootstrapDeadlines(work, tell),
       contain,
     });
@@ -90,7 +92,7 @@ export async function ensureImage(
 
 function mmdebstrapArguments(
   description: Pick<TemplateDescription, "packages" | "suite" | "files"> &
-    Partial<Pick<TemplateDescription, "user" | "set_up">>,
+    Partial<Pick<TemplateDescription, "user" | "set_up">> & { readonly unpack: readonly string[] },
   root: string,
   mirror: string | undefined,
 ): string[] {
@@ -100,6 +102,7 @@ function mmdebstrapArguments(
     ...['--aptopt=APT::Install-Recommends "false"'],
     ...LEFT_OUT.map((pattern) => `--dpkgopt=path-exclude=${pattern}`),
     ...userHooks(description.user),
+    ...description.unpack.map((command) => `--customize-hook=${command}`),
     ...fileHooks(description),
     ...[description.suite, root],
     ...(mirror === undefined ? [] : [mirror]),
