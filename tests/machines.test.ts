@@ -117,6 +117,34 @@ test("a machine that was changed runs with its new environment, command and size
   await machines().destroy(id);
 });
 
+test("a health check that fails is told, and with `restart` the machine is started again until it passes", async () => {
+  const { id, health } = await machines().create({
+    template: "base",
+    command: "test -e /root/second && touch /root/well; touch /root/second; exec sleep 100000",
+    check: { command: "test -e /root/well", interval: "1s", failures: 2, grace: "0s" },
+  });
+  expect(health).toMatchObject({ status: "unknown" });
+  const failing = await reached(id, "its check fails", (machine) => machine.health?.status === "failing");
+  expect(failing).toMatchObject({ status: "running", restarts: 0 });
+  expect(failing.health?.reason).toBe("the command exited with 1");
+  await machines().update(id, {
+    check: { command: "test -e /root/well", interval: "1s", failures: 2, grace: "0s", restart: true },
+  });
+  const passing = await reached(id, "it runs again and passes", (now) => now.health?.status === "passing");
+  expect(passing).toMatchObject({ status: "running", restarts: 1 });
+  expect((await machines().restarts(id)).items).toMatchObject([{ cause: "check_failed" }]);
+  // Nothing listens there; then something does.
+  await machines().update(id, { check: { path: "/", port: 8080, interval: "1s", failures: 1, grace: "0s" } });
+  const refused = await reached(id, "the port is closed", (now) => now.health?.status === "failing");
+  expect(refused.health?.reason).toBe("nothing listens on the port");
+  await machines().execute(
+    id,
+    "cd /srv && setsid python3 -m http.server 8080 > /tmp/http.log 2>&1 < /dev/null &",
+  );
+  await reached(id, "the port answers", (now) => now.health?.status === "passing");
+  await machines().destroy(id);
+});
+
 test("a machine whose QEMU is killed runs again by itself, with its disk", async () => {
   const { id } = await machines().create({ template: "base", command: "exec sleep 100000" });
   await machines().execute(id, "echo kept > /root/kept; sync");

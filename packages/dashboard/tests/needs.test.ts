@@ -15,7 +15,7 @@ const service: BackgroundService = {
 };
 const well: Found = {
   hosts: [host, { ...host, status: "maintenance", waits_for: "it keeps files" }],
-  ...{ machines: [], looping: [], builds: [], lastBackup: null },
+  ...{ machines: [], looping: [], unhealthy: [], builds: [], lastBackup: null },
   services: [service],
 };
 const told = (found: Partial<Found>) =>
@@ -69,6 +69,15 @@ test("a machine in a crash loop is told once, with the end of its last run", () 
     ["starting", "it ends again and again, after 5 restarts", "/machines/mch_1"],
     ["failed", "it exited with 3, after 5 restarts", "/machines/mch_2"],
   ]);
+});
+
+test("a machine whose health check fails is told with the reason, and once where it is in a crash loop too", () => {
+  const health = { ...exampleOf(Machine).health, status: "failing", reason: "HTTP 503" } as Machine["health"];
+  const failing: Machine = { ...exampleOf(Machine), id: "mch_1", restarts: 0, health };
+  expect(told({ unhealthy: [failing] })).toEqual([
+    ["failing", "its health check fails: HTTP 503", "/machines/mch_1"],
+  ]);
+  expect(told({ looping: [failing], unhealthy: [failing] })).toHaveLength(1);
 });
 
 test("a build that failed within a day is told, unless one of the same name and tag was ready since", () => {

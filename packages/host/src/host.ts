@@ -42,6 +42,7 @@ import { compatibilityOf, InstalledQemu, qemuVersion } from "./vm/qemu/installed
 import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces, type BackingPlaces } from "./vm/disk/backing-files.ts";
+import { Checks } from "./vm/checks/checks.ts";
 import { VmEngine } from "./vm/engine.ts";
 import { firstThatRunsGuests, probeGuest } from "./vm/start/probe-guest.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
@@ -56,6 +57,7 @@ export interface Host {
   readonly config: HostConfig;
   readonly boot: BootFiles;
   readonly engine: VmEngine;
+  readonly checks: Checks;
   readonly moves: HostMoves;
   readonly savedMoves: SavedMoves;
   readonly seals: Seals;
@@ -146,7 +148,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     templates: library.list(),
   });
   const parts = { config, boot, engine, pool, snapshots, slots, names, range, library, identity, generation };
-  return { ...parts, ...travels, resources, info };
+  return { ...parts, checks: new Checks(engine), ...travels, resources, info };
 }
 
 /** The program that holds what other programs start and mount (native/contain.c). */

@@ -68,6 +68,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   log.info("stopping; the VMs run on");
   ending.abort();
   await Promise.all([host.pool.stop(), sampling, counting, watching]);
+  host.checks.close();
   host.engine.close();
   host.names.close();
   await Promise.all([host.slots.stop(), forwarder.close()]);

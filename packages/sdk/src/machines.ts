@@ -33,6 +33,8 @@ export interface MachineFilter {
   readonly alive?: boolean | undefined;
   /** `true`: only those that their policy starts again and again. */
   readonly crashLoop?: boolean | undefined;
+  /** `true`: only those that run and whose health check fails. */
+  readonly unhealthy?: boolean | undefined;
   /** Name of a template. */
   readonly template?: string | undefined;
   /** Id of the host that they are on. */

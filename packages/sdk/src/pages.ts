@@ -50,6 +50,7 @@ export function filterQuery(filter: {
   readonly template?: string | undefined;
   readonly alive?: boolean | undefined;
   readonly crashLoop?: boolean | undefined;
+  readonly unhealthy?: boolean | undefined;
   readonly host?: string | undefined;
   readonly q?: string | undefined;
   readonly createdAfter?: string | undefined;
@@ -58,6 +59,16 @@ export function filterQuery(filter: {
   const labels = Object.entries(filter.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value]);
   const { status, template, alive, host, q, createdAfter: created_after, crashLoop } = filter;
   const crash_loop = crashLoop?.toString();
-  const fields = { status, template, alive: alive?.toString(), crash_loop, host, q, created_after };
+  const unhealthy = filter.unhealthy?.toString();
+  const fields = {
+    status,
+    template,
+    alive: alive?.toString(),
+    crash_loop,
+    unhealthy,
+    host,
+    q,
+    created_after,
+  };
   return { ...fields, ...Object.fromEntries(labels) };
 }

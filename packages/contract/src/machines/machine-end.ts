@@ -20,6 +20,8 @@ export const machineEndCauses = [
   /** Its host did not start it. */
   "start_failed",
   "disk_gone",
+  /** Its health check failed, and said to restart it. */
+  "check_failed",
   "stopped",
   "unknown",
 ] as const;
@@ -32,7 +34,7 @@ export const MachineEnd = named(
     ended_at: Timestamp,
     cause: OneOf(machineEndCauses, {
       description:
-        "`main_exited`: its main process ended. `start_failed`: its host could not start it. `host_lost`: its host was silent. `lost`: its host does not have it any more. `stopped`: its host stopped it.",
+        "`main_exited`: its main process ended. `start_failed`: its host could not start it. `host_lost`: its host was silent. `lost`: its host does not have it any more. `check_failed`: its health check failed, and it was stopped to be started again. `stopped`: its host stopped it.",
     }),
     exit_code: Nullable(
       Type.Integer({

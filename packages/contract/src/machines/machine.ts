@@ -28,6 +28,7 @@ import {
   STOP_TIMEOUT_DEFAULT_MS,
   TEMPLATE_REFERENCE_MAX_CHARS,
 } from "../bounds.ts";
+import { checkRequest, checkShown, healthShown } from "../checks/health-check.ts";
 import { restartChange, restartRequest, restartShown, stopTimeout } from "./machine-fields.ts";
 import {
   CRASH_LOOP_RESTARTS,
@@ -80,6 +81,7 @@ export const MachineCreateRequest = named(
     stop_timeout: Type.Optional(
       Type.String({ ...stopTimeout, default: formatDuration(STOP_TIMEOUT_DEFAULT_MS) }),
     ),
+    check: Type.Optional(checkRequest),
   },
   {
     template: "base",
@@ -88,6 +90,7 @@ export const MachineCreateRequest = named(
     env: { QUEUE: "mail" },
     metadata: { service: "mail" },
     restart: { policy: "always" },
+    check: { path: "/health", port: 8080 },
   },
 );
 export type MachineCreateRequest = Static<typeof MachineCreateRequest>;
@@ -107,6 +110,9 @@ export const MachineUpdateRequest = named(
     size: Type.Optional(Type.String({ maxLength: 100, description: "A name from `GET /v1/sizes`." })),
     restart: Type.Optional(restartChange),
     stop_timeout: Type.Optional(Type.String(stopTimeout)),
+    check: Type.Optional(
+      Nullable(checkRequest, { description: "Takes the place of the whole check. Null removes it." }),
+    ),
     restart_now: Type.Optional(
       Type.Boolean({
         default: false,
@@ -147,6 +153,8 @@ export const Machine = named(
     }),
     restart: restartShown,
     stop_timeout: Duration,
+    check: Nullable(checkShown, { description: "Its health check. Null: it has none." }),
+    health: Nullable(healthShown, { description: "What its host has found by the check. Null: no check." }),
     host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
     snapshot_id: Nullable(
       Type.String({
@@ -186,6 +194,16 @@ export const Machine = named(
     pending: null,
     restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
     stop_timeout: "10s",
+    check: {
+      ...{ path: "/health", port: 8080, interval: "10s", timeout: "5s" },
+      ...{ failures: 3, grace: "30s", restart: false },
+    },
+    health: {
+      status: "passing",
+      since: "2026-11-20T18:03:15.204Z",
+      reason: null,
+      last_checked_at: "2026-11-20T18:03:15.204Z",
+    },
     host_id: exampleIds.host,
     snapshot_id: null,
     restarts: 1,
@@ -240,6 +258,9 @@ export const MachineListQuery = Type.Object(
       Type.Boolean({
         description: `\`true\`: only those that their policy has started again ${CRASH_LOOP_RESTARTS} times or more without ten healthy minutes in between.`,
       }),
+    ),
+    unhealthy: Type.Optional(
+      Type.Boolean({ description: "`true`: only those that run and whose health check fails." }),
     ),
   },
   { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },

@@ -50,6 +50,7 @@ ${list(new DatabaseMetrics().families())}
 - Share of creations that found a clone waiting: \`sum(rate(skerry_host_warm_takes_total{result="taken"}[5m])) / sum(rate(skerry_host_warm_takes_total[5m]))\`
 - A control process stands still for so long that clients notice: \`skerry_event_loop_delay_max_seconds > 0.5\` (\`skerry status\` shows it too)
 - A machine ends again and again: \`skerry_machines_in_crash_loop > 0\` (\`skerry machine list --crash-loop\` names it)
+- A machine runs and does not work: \`skerry_machines_unhealthy > 0\` (\`skerry machine list --unhealthy\` names it)
 - A host cannot make the image of a template: \`skerry_templates{origin="built_in",status="failed"} > 0\`
 - Share of builds that failed: \`sum(rate(skerry_build_duration_seconds_count{outcome="failed"}[1h])) / sum(rate(skerry_build_duration_seconds_count[1h]))\`
 - The disk of a host is nearly full: \`skerry_host_disk_free_bytes / skerry_host_disk_bytes < 0.1\`

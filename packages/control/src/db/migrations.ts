@@ -59,6 +59,7 @@ import { lastBackup } from "./migrations/0059-last-backup.ts";
 import { invitations } from "./migrations/0061-invitations.ts";
 import { changedMachines } from "./migrations/0062-changed-machines.ts";
 import { keptExecutions } from "./migrations/0064-kept-executions.ts";
+import { healthChecks } from "./migrations/0067-health-checks.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -123,6 +124,7 @@ const migrations = [
   { number: 61, name: "invitations", text: invitations },
   { number: 62, name: "changed-machines", text: changedMachines },
   { number: 64, name: "kept-executions", text: keptExecutions },
+  { number: 67, name: "health-checks", text: healthChecks },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -16,6 +16,7 @@ import {
   type StopVm,
   type VmSpec,
 } from "@skerry/contract/host-api/vm";
+import { CheckCalls } from "./check-calls.ts";
 import { Deadline } from "./deadline.ts";
 import { ExecutionCalls } from "./execution-calls.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
@@ -72,6 +73,7 @@ export class HostClient {
   readonly savedMoves: SavedMoveCalls;
   /** Commands that run on when their reader goes. */
   readonly executions: ExecutionCalls;
+  readonly checks: CheckCalls;
   readonly files: FileCalls;
   readonly snapshots: SnapshotCalls;
   readonly metrics: MetricCalls;
@@ -90,6 +92,7 @@ export class HostClient {
     this.moves = new MoveCalls(this.#transport);
     this.savedMoves = new SavedMoveCalls(this.#transport);
     this.executions = new ExecutionCalls(this.#transport, this.#lasting);
+    this.checks = new CheckCalls(this.#transport);
     this.files = new FileCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
     this.metrics = new MetricCalls(this.#transport);

@@ -14,7 +14,7 @@ import { cancelRestart, queueRestart } from "./restart-queue-store.ts";
 import { endUnwanted, orPostpone, postpone } from "../vms/postpone.ts";
 import type { MachineAction } from "./machine-reconcile.ts";
 
-interface Work {
+export interface Work {
   readonly client: HostClient;
   readonly action: MachineAction;
   readonly stop: AbortSignal;
@@ -26,7 +26,7 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
   const { client, action, stop } = work;
   switch (action.kind) {
     case "end":
-      return end(context, work, action);
+      return endByItself(context, work, action);
     case "abandon":
       return abandon(context, work, action.row);
     case "return":
@@ -66,10 +66,10 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
   }
 }
 
-async function end(
+export async function endByItself(
   context: Context,
-  { client, stop, service }: Work,
-  { row, ending }: MachineAction & { kind: "end" },
+  { client, stop, service }: Omit<Work, "action">,
+  { row, ending }: Omit<MachineAction & { kind: "end" }, "kind">,
 ): Promise<void> {
   const ended = await endMachine(context, row, ending, (transaction, machine) =>
     recordOwnActs(transaction, { service, action: "machine.end", resource: "machine" }, [machine]),
@@ -147,4 +147,4 @@ async function goOnUnstopped(
 }
 
 /** A machine may take minutes to stop; others should not wait for it. */
-const STOP_PATIENCE_MS = 15_000;
+export const STOP_PATIENCE_MS = 15_000;

@@ -69,6 +69,14 @@ export function exitReasonOfStart(error: unknown): ExitReason {
   };
 }
 
+/** Its check failed, and its host has stopped it. */
+export function exitReasonOfCheck(reason: string | null): ExitReason {
+  return {
+    reason: `its health check failed: ${reason ?? "its host does not say why"}`,
+    ...{ cause: "check_failed", exitCode: null, succeeded: false },
+  };
+}
+
 /** Its host is back, and does not have its disk. */
 export const diskGone: ExitReason = {
   reason: "disk_gone: its host came back without its disk",

@@ -27,6 +27,7 @@ import { wholeEnv } from "../vms/env.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import { vmError } from "../vms/vm-kind.ts";
 import { finishDestroyingMachine } from "./destroy-machine.ts";
+import { bringCheck } from "./machine-checks.ts";
 import { abandonMachineForks, extendMachineForkClaims, findMachineForks } from "./machine-fork-store.ts";
 import { begun, insertMachine, transitionMachine, type MachineRow } from "./machine-store.ts";
 import { getRunningMachine, machineOf, machineVms } from "./machines.ts";
@@ -83,13 +84,15 @@ async function forkMachine(
       const from = { kind: "snapshot", snapshot_id: snapshot.id } as const;
       await client.startVm(fork.id, { ...spec, machine, from });
     });
-    return await context.db.transaction().execute(async (transaction) => {
+    const rows = await context.db.transaction().execute(async (transaction) => {
       const run = await inTurn(forks, (fork) => running(transaction, fork));
       // One event for all, of the machine that was forked.
       const event = attempt.ready(forking.source);
       if (event !== undefined) await insertAuditEvents(transaction, [event]);
       return run;
     });
+    await Promise.all(rows.map((row) => bringCheck(context, row)));
+    return rows;
   } catch (error) {
     await undo(context, snapshot, error);
     throw error;
@@ -120,9 +123,11 @@ function takeRoom(
 /** It inherits all but the name, and what has become of its source: restarts, retries and the last exit code. */
 function insertFork(transaction: Queries, source: MachineRow, snapshot: SnapshotRow): Promise<MachineRow> {
   const { org_id, template, size, vcpus, memory_mib, disk_gib, host_id, metadata, egress } = source;
+  const { health_check } = source;
   const { command, stop_timeout_ms, restart_policy, restart_max_retries, restart_disk, snapshot_id } = source;
   return insertMachine(transaction, {
     ...{ org_id, template, size, vcpus, memory_mib, disk_gib, host_id, metadata, egress },
+    health_check,
     ...{ command, stop_timeout_ms, restart_policy, restart_max_retries, restart_disk, snapshot_id },
     env: wholeEnv(source.env),
     id: newId("machine"),

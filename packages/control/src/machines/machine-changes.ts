@@ -7,13 +7,15 @@ import type { PendingValues } from "../db/tables/machine-tables.ts";
 import { checkEnv, checkTogether } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { checkText } from "../values/check-text.ts";
+import { readCheck } from "../values/health-checks.ts";
 import { readBoundedDuration } from "../values/durations.ts";
 import { merged } from "../values/merged.ts";
 import { readSize } from "../values/sizes.ts";
 import { wholeEnv } from "../vms/env.ts";
 import { checkVmName } from "../vms/vm-names.ts";
 import { readRestart } from "./machine-params.ts";
-import type { MachineRow, MachineUpdate } from "./machine-store.ts";
+import type { MachineRow } from "./machine-store.ts";
+import type { MachineUpdate } from "./machine-update-store.ts";
 
 /** The row with the change. */
 export function changedMachine(row: MachineRow, request: MachineUpdateRequest): MachineUpdate {
@@ -26,6 +28,7 @@ export function changedMachine(row: MachineRow, request: MachineUpdateRequest): 
         ? row.stop_timeout_ms
         : readBoundedDuration("stop_timeout", stopTimeout, STOP_TIMEOUT_MAX_MS),
     ...restartOf(row, request.restart),
+    health_check: checkOf(row, request.check),
     pending: pendingOf(row, request),
   };
 }
@@ -33,6 +36,11 @@ export function changedMachine(row: MachineRow, request: MachineUpdateRequest): 
 /** A row older than the rule for names may have one that the rule refuses. */
 function nameOf(row: MachineRow, { name = row.name }: MachineUpdateRequest): string | null {
   return name === null || name === row.name ? name : checkVmName(name);
+}
+
+function checkOf(row: MachineRow, asked: MachineUpdateRequest["check"]) {
+  if (asked === undefined) return row.health_check;
+  return asked === null ? null : readCheck(asked);
 }
 
 /** Retries belong to their policy: another policy has its own default. */
@@ -81,6 +89,7 @@ const fieldsOf = {
   metadata: ["metadata"],
   restart: ["restart_policy", "restart_max_retries", "restart_disk"],
   stop_timeout: ["stop_timeout_ms"],
+  check: ["health_check"],
 } as const satisfies Readonly<Record<string, readonly (keyof MachineUpdate)[]>>;
 
 function pendingText(pending: PendingValues | null): string {

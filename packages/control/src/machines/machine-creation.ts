@@ -70,6 +70,7 @@ function takeRoom(context: Context, { caller, params, attempt }: Placing): Promi
         ...vm,
         command: params.command,
         stop_timeout_ms: params.stopTimeoutMs,
+        health_check: params.check,
         restart_policy: params.restart.policy,
         restart_max_retries: params.restart.maxRetries,
         restart_disk: params.restart.disk,

@@ -11,8 +11,10 @@ import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machi
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { StoredCheck } from "../db/tables/machine-tables.ts";
 import type { SnapshotRow } from "../snapshots/snapshots.ts";
 import { readOrigin, sizeOf, type VmOrigin } from "../snapshots/vm-origin.ts";
+import { readCheck } from "../values/health-checks.ts";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkTogether } from "../values/check-env.ts";
@@ -30,6 +32,7 @@ export interface MachineParams {
   readonly egress: EgressParams;
   readonly command: string | null;
   readonly stopTimeoutMs: number;
+  readonly check: StoredCheck | null;
   readonly restart: {
     readonly policy: RestartPolicy;
     readonly maxRetries: number | null;
@@ -76,6 +79,7 @@ function readFields(request: MachineCreateRequest): Omit<MachineParams, "origin"
       request.stop_timeout === undefined
         ? STOP_TIMEOUT_DEFAULT_MS
         : readBoundedDuration("stop_timeout", request.stop_timeout, STOP_TIMEOUT_MAX_MS),
+    check: request.check === undefined ? null : readCheck(request.check),
     restart: readRestart(request.restart ?? {}),
   };
 }

@@ -9,7 +9,7 @@ import {
 } from "@skerry/contract/machines/machine-status";
 import type { Size } from "@skerry/contract/sizes";
 import type { NextEvent } from "../db/tables/event-tables.ts";
-import type { PendingValues } from "../db/tables/machine-tables.ts";
+import type { StoredCheck } from "../db/tables/machine-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { withoutFailure } from "../db/host-failure.ts";
@@ -31,6 +31,7 @@ export interface MachineRow extends Selectable<Tables["machines"]> {
 export interface NewMachine extends NewVmRow {
   readonly command: string | null;
   readonly stop_timeout_ms: number;
+  readonly health_check: StoredCheck | null;
   readonly restart_policy: RestartPolicy;
   readonly restart_max_retries: number | null;
   readonly restart_disk: RestartDisk;
@@ -39,11 +40,11 @@ export interface NewMachine extends NewVmRow {
   readonly forked_by?: string;
 }
 
-const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
-const restartWaits = sql<StoredWait | null>`(select r.waits_for from restarts r where r.machine_id = machines.id)`;
+export const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
+export const restartWaits = sql<StoredWait | null>`(select r.waits_for from restarts r where r.machine_id = machines.id)`;
 const now = sql<Date>`now()`;
 
-const machineTable = { noun: "machine", table: "machines" } as const;
+export const machineTable = { noun: "machine", table: "machines" } as const;
 
 /** Throws `name_taken`. */
 export function insertMachine(db: Queries, machine: NewMachine): Promise<MachineRow> {
@@ -54,6 +55,8 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
       env: JSON.stringify(machine.env),
       metadata: JSON.stringify(machine.metadata),
       egress: JSON.stringify(machine.egress),
+      health_check: jsonOf(machine.health_check),
+      check_version: machine.health_check === null ? 0 : 1,
       status: "creating",
       claimed_until: claimedAnew,
     })
@@ -185,48 +188,6 @@ export async function changeMachine(
   return write(db, seen, change);
 }
 
-/** Columns that a request changes in every status of a machine. */
-export interface MachineUpdate {
-  readonly name: string | null;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly stop_timeout_ms: number;
-  readonly restart_policy: RestartPolicy;
-  readonly restart_max_retries: number | null;
-  readonly restart_disk: RestartDisk;
-  readonly pending: PendingValues | null;
-}
-
-/**
- * Writes all of it where the row still has what the update was made of. The version stays: the replica that
- * works on the machine goes on. Throws `name_taken`.
- */
-export function updateMachineRow(
-  db: Queries,
-  seen: MachineRow,
-  { name, metadata, pending, ...others }: MachineUpdate,
-): Promise<MachineRow | undefined> {
-  const neverRan = seen.status === "failed" && seen.started_at === null;
-  return db
-    .updateTable("machines")
-    .set({
-      ...others,
-      name,
-      // One that never ran has given its name up.
-      unique_name: neverRan ? null : name,
-      metadata: JSON.stringify(metadata),
-      pending: pending === null ? null : JSON.stringify(pending),
-    })
-    .where("id", "=", seen.id)
-    .where("version", "=", seen.version)
-    .where("status", "=", seen.status)
-    .where("changed_seq", "=", seen.changed_seq)
-    .returningAll()
-    .returning(restartAt.as("restart_at"))
-    .returning(restartWaits.as("restart_waits"))
-    .executeTakeFirst()
-    .catch(refuseTakenName(machineTable, name));
-}
-
 /**
  * Columns of a start that takes over the pending values. A change since the row was read waits for the next
  * start.
@@ -240,6 +201,10 @@ export function takenOver({ pending }: Pick<MachineRow, "pending">): MachineChan
     ...(env === undefined ? {} : { env: JSON.stringify(env) }),
     pending: sql<string | null>`nullif(pending, ${JSON.stringify(pending)}::jsonb)`,
   };
+}
+
+export function jsonOf(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 function columnsOf({ name, vcpus, memory_mib }: Size) {

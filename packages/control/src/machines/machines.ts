@@ -8,7 +8,9 @@ import {
 } from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/contract/machines/machine";
 import type { WaitsFor } from "@skerry/contract/waits-for";
+import { checkShownOf } from "../values/health-checks.ts";
 import { waitsForOf } from "../waits/stored-wait.ts";
+import { healthOf } from "./machine-health.ts";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
@@ -120,6 +122,8 @@ export function machineOf(row: MachineRow): Machine {
       disk: row.restart_disk,
     },
     stop_timeout: formatDuration(row.stop_timeout_ms),
+    check: row.health_check && checkShownOf(row.health_check),
+    health: healthOf(row),
     host_id: row.host_id,
     snapshot_id: row.snapshot_id,
     restarts: row.restarts,

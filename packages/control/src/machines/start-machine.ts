@@ -20,6 +20,7 @@ import {
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
+import { bringCheck } from "./machine-checks.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import type { Context } from "../context.ts";
@@ -214,6 +215,7 @@ export async function bringUp(
     reason,
   });
   if (running === undefined) throw await overtaken(context, row, address);
+  await bringCheck(context, running);
   // It was asked to stop while it was starting.
   if (running.desired === "stopped") context.wake("vm-cleanup");
   return running;

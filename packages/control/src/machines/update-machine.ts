@@ -17,7 +17,9 @@ import { readSize } from "../values/sizes.ts";
 import { tellUpdated } from "../vms/events/events.ts";
 import { changedMachine, changeText } from "./machine-changes.ts";
 import { busy, carryOutPowerAction, destroyed, isAtRest } from "./machine-power-actions.ts";
-import { updateMachineRow, type MachineRow, type MachineUpdate } from "./machine-store.ts";
+import { bringCheck } from "./machine-checks.ts";
+import type { MachineRow } from "./machine-store.ts";
+import { updateMachineRow, type MachineUpdate } from "./machine-update-store.ts";
 import { getMachine } from "./machines.ts";
 
 export async function updateMachine(
@@ -27,7 +29,8 @@ export async function updateMachine(
 ): Promise<MachineRow> {
   await getMachine(context, caller, id);
   // The main process of a machine can read all that is on its disk.
-  if (request.env !== undefined || request.command !== undefined) requireReading(caller, "machine");
+  const runs = request.command ?? request.env ?? request.check?.command;
+  if (runs !== undefined || request.command === null) requireReading(caller, "machine");
   const restarts = request.restart_now === true;
   const row = await retryOnConflict(async () => {
     const seen = await getMachine(context, caller, id);
@@ -36,6 +39,7 @@ export async function updateMachine(
     const update = changedMachine(seen, request);
     return changeText(seen, update) === "" ? seen : write(context, seen, update);
   }, busy);
+  if (request.check !== undefined) await bringCheck(context, row);
   return restarts && row.pending !== null && row.desired === "running" ? restart(context, caller, row) : row;
 }
 

@@ -18,6 +18,9 @@ export class DatabaseMetrics {
   readonly crashLoops = new Gauge("skerry_machines_in_crash_loop", {
     help: "Machines that their policy has started again three times or more without ten healthy minutes in between.",
   });
+  readonly unhealthy = new Gauge("skerry_machines_unhealthy", {
+    help: "Machines that run and whose health check fails.",
+  });
   readonly templates = new Gauge("skerry_templates", {
     help: "Images of built-in templates (`built_in`), counted on each host, and versions of organizations (`own`), by status.",
     labels: ["origin", "status"],

@@ -12,7 +12,7 @@ import {
 import type { Queries, Tables } from "../db/database.ts";
 import { steadyNow } from "../db/steady-time.ts";
 import { isOverdue } from "../hosts/host-rows.ts";
-import { isInCrashLoop } from "../vms/vm-filter.ts";
+import { isInCrashLoop, isUnhealthy } from "../vms/vm-filter.ts";
 import { isExpired } from "../sandboxes/sandbox-facts.ts";
 
 type HostRow = Selectable<Tables["hosts"]>;
@@ -108,10 +108,17 @@ export async function waitingWork(db: Queries): Promise<Waiting> {
   return rows[0] ?? { expire: 0, egress: 0, restart: 0, build: 0 };
 }
 
-export async function crashLoops(db: Queries): Promise<number> {
-  const { rows } = await sql<{ machines: number }>`
-    select count(*)::integer as machines from machines where ${isInCrashLoop}`.execute(db);
-  return rows[0]?.machines ?? 0;
+export interface MachineTroubles {
+  readonly looping: number;
+  readonly unhealthy: number;
+}
+
+export async function machineTroubles(db: Queries): Promise<MachineTroubles> {
+  const { rows } = await sql<MachineTroubles>`
+    select count(*) filter (where ${isInCrashLoop})::integer as looping,
+      count(*) filter (where ${isUnhealthy})::integer as unhealthy
+    from machines where status <> 'destroyed'`.execute(db);
+  return rows[0] ?? { looping: 0, unhealthy: 0 };
 }
 
 export const countedTemplateStatuses = {

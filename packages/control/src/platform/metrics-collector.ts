@@ -9,17 +9,17 @@ import { DatabaseMetrics } from "../metrics/database-metrics.ts";
 import {
   countedTemplateStatuses,
   countedVmStatuses,
-  crashLoops,
   hostFigures,
-  vmLoads,
-  waitingWork,
+  type HostFigures,
+  machineTroubles,
+  type OrganizationLoad,
   organizationLoads,
   storedLayers,
-  templateCounts,
-  type HostFigures,
-  type OrganizationLoad,
   type TemplateCount,
+  templateCounts,
   type VmLoad,
+  vmLoads,
+  waitingWork,
 } from "./count-store.ts";
 import { lastBackupAt } from "../hosts/command-generation.ts";
 import { clockSteps } from "./clock-store.ts";
@@ -70,7 +70,7 @@ export class MetricsCollector {
       const cached = await cachedByHost(db);
       const stored = await storedLayers(db);
       const clock = await clockSteps(db);
-      const looping = await crashLoops(db);
+      const troubles = await machineTroubles(db);
       const templates = await templateCounts(db);
       const backup = await lastBackupAt(db);
       const organizations = await this.#organizationLoads();
@@ -80,7 +80,8 @@ export class MetricsCollector {
       this.#showHosts(hosts, loads);
       this.#showOrganizations(organizations);
       this.#showTemplates(templates);
-      this.#database.crashLoops.set(looping);
+      this.#database.crashLoops.set(troubles.looping);
+      this.#database.unhealthy.set(troubles.unhealthy);
       if (backup !== null) this.#database.lastBackup.set(backup.getTime() / 1_000);
       this.#database.clockSteps.set(clock.steps);
       this.#database.clockStep.set(clock.last_ms / 1_000);

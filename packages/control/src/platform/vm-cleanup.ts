@@ -10,6 +10,7 @@ import { withoutArrivals } from "../moves/arrivals.ts";
 import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
 import { cleanUpSandbox } from "../sandboxes/clean-up-sandbox.ts";
 import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
+import { checkWork } from "../machines/machine-checks.ts";
 import { cleanUpMachine } from "../machines/clean-up-machine.ts";
 import { machineReconcileActions, type MachineAction } from "../machines/machine-reconcile.ts";
 import { snapshotWork } from "../snapshots/clean-up-snapshots.ts";
@@ -71,6 +72,7 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
       .map((action) => () => cleanUpMachine(context, { client, action, stop, service: SERVICE })),
   ];
   const isSettled = actions.length + ofSandboxRows.length + ofMachineRows.length === 0;
+  actions.push(...(await checkWork(context, { machines, client, stop, service: SERVICE })));
   if (host.unsettled && isSettled) await settleHost(context.db, host);
   // Settled, not all: no host call may outlive the activation that made it.
   const results = await Promise.allSettled(actions.slice(0, BATCH).map((carriedOut) => carriedOut()));

@@ -19,12 +19,20 @@ export interface VmTraits {
   readonly metadata: Readonly<Record<string, string>>;
   /** Only machines in a crash loop. */
   readonly crashLoop?: boolean;
+  /** Only machines whose health check fails. */
+  readonly unhealthy?: boolean;
 }
 
 /** A machine that ends again and again, and is meant to run. */
 export const isInCrashLoop = sql<SqlBool>`(
   desired = 'running' and status not in ('destroying', 'destroyed') and retries >= ${sql.lit(CRASH_LOOP_RESTARTS)}
   and not (status = 'running' and started_at <= now() - ${sql.lit(HEALTHY_AFTER_S)} * interval '1 second')
+)`;
+
+/** A machine that runs, and whose host has told that this check of this incarnation fails. */
+export const isUnhealthy = sql<SqlBool>`(
+  status = 'running' and health_check is not null and health ->> 'status' = 'failing'
+  and health ->> 'execution_id' = execution_id and (health ->> 'version')::integer = check_version
 )`;
 
 export interface VmFilter<Status extends string> extends VmTraits {
@@ -47,6 +55,7 @@ export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder
   if (host !== undefined) conditions.push(sql`host_id = ${host}`);
   if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
   if (filter.crashLoop === true) conditions.push(isInCrashLoop);
+  if (filter.unhealthy === true) conditions.push(isUnhealthy);
   if (before !== undefined) conditions.push(order === "asc" ? sql`id > ${before}` : sql`id < ${before}`);
   if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;

@@ -24,6 +24,7 @@ export interface VmListParams<Status extends string> extends PageParams {
   readonly startedFrom?: Date;
   readonly alive?: boolean;
   readonly crash_loop?: boolean;
+  readonly unhealthy?: boolean;
   readonly counts?: boolean;
   /** By age; default: the newest first. */
   readonly order?: "asc" | "desc";

@@ -16,6 +16,7 @@ import type { ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-a
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { serveCommands } from "./fake-commands.ts";
+import { FakeChecks } from "./fake-checks.ts";
 import { denial, serveEgress } from "./fake-egress.ts";
 import { serveFiles, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
@@ -47,6 +48,7 @@ export class FakeHost {
   readonly savedMoves = new FakeSavedMoves(() => ({ vms: this.vms, snapshots: this.snapshots.kept }));
   readonly pauses = new FakePauses(() => this.vms);
   readonly metrics = new FakeMetrics(() => this.vms);
+  readonly checks = new FakeChecks();
   readonly ports = new FakePorts();
   readonly files = new Map<string, StoredFile>();
   /** Of what is in every directory. */
@@ -178,6 +180,7 @@ export class FakeHost {
   async #answerOthers(call: HostCall): Promise<void> {
     this.urls.push(call.url.href);
     const answered =
+      this.checks.serve(this, call) ??
       serveHost(this, call) ??
       serveLife(this, call) ??
       this.console.serve(call) ??

@@ -46,16 +46,18 @@ async function readFound(signal: AbortSignal): Promise<Found> {
   const none = { items: [] };
   const machinesOf = (filter: MachineFilter) =>
     may("machines:read") ? skerry.machines.page({ ...filter, limit: MACHINES_MAX }, { signal }) : none;
-  const [hosts, machines, looping, builds, services, status] = await Promise.all([
+  const [hosts, machines, looping, unhealthy, builds, services, status] = await Promise.all([
     may("hosts:read") ? skerry.hosts.page({ limit: HOSTS_MAX }, { signal }) : none,
     machinesOf({ status: "failed" }),
     machinesOf({ crashLoop: true }),
+    machinesOf({ unhealthy: true }),
     may("templates:read") ? skerry.builds.page({ limit: BUILDS_MAX }, { signal }) : none,
     may("metrics:read") ? skerry.backgroundServices.list({ signal }) : [],
     may("hosts:read") ? skerry.status({ signal }) : { last_backup: null },
   ]);
   return {
     ...{ hosts: hosts.items, machines: machines.items, looping: looping.items, builds: builds.items },
+    ...{ unhealthy: unhealthy.items.filter(({ health }) => health?.status === "failing") },
     ...{ services, lastBackup: status.last_backup ?? null },
   };
 }

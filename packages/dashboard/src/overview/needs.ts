@@ -14,6 +14,8 @@ export interface Found {
   readonly machines: readonly Machine[];
   /** Those that their policy starts again and again. */
   readonly looping: readonly Machine[];
+  /** Those that run and whose health check fails. */
+  readonly unhealthy: readonly Machine[];
   /** The newest, whatever became of them. */
   readonly builds: readonly Build[];
   readonly services: readonly BackgroundService[];
@@ -23,13 +25,14 @@ export interface Found {
 
 /** The thing that holds up most comes first. */
 export function needsOf(found: Found, nowMs: number): readonly Need[] {
-  const { hosts, machines, looping, builds, services, lastBackup } = found;
+  const { hosts, machines, looping, unhealthy, builds, services, lastBackup } = found;
   const loops = new Set(looping.map(({ id }) => id));
   return [
     ...hosts.flatMap(needOfHost),
     ...diskNeeds(hosts),
     ...looping.map((machine) => needOfMachine(machine, "it ends again and again")),
     ...machines.filter(({ id }) => !loops.has(id)).map((machine) => needOfMachine(machine, "it has ended")),
+    ...unhealthy.filter(({ id }) => !loops.has(id)).map(needOfUnhealthy),
     ...templateNeeds(hosts),
     ...failedBuilds(builds, nowMs).map(needOfBuild),
     ...services.flatMap((service) => needOfService(service, nowMs)),
@@ -43,6 +46,15 @@ function needOfMachine(machine: Machine, otherwise: string): Need {
   return {
     ...{ kind: "machine", of: machine, name: name ?? shortId(id), status },
     ...{ text: `${reason ?? otherwise}${often}`, to: `/machines/${id}` },
+  };
+}
+
+function needOfUnhealthy(machine: Machine): Need {
+  const { id, name, health } = machine;
+  const text = `its health check fails${health?.reason == null ? "" : `: ${health.reason}`}`;
+  return {
+    ...{ kind: "machine", of: machine, name: name ?? shortId(id), status: "failing" },
+    ...{ text, to: `/machines/${id}` },
   };
 }
 

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { Machine, MachineUpdateRequest } from "@skerry/sdk";
 import { schema } from "openapi:MachineUpdateRequest";
 import { skerry } from "../api.ts";
@@ -8,6 +9,7 @@ import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { printable } from "../ui/text.ts";
+import { StatusMark } from "../ui/status-mark.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { Change } from "../vm/change.tsx";
@@ -100,6 +102,8 @@ function Details({ machine }: { readonly machine: Machine }) {
           ["Size", machine.size],
           ["Main process", machine.command],
           ["Waits for its next start", waiting(machine)],
+          ["Health", healthText(machine)],
+          ["Health check", checkText(machine)],
           ["Restart policy", machine.restart.policy],
           ["Restarts", machine.restarts],
           ["Exit code", machine.exit_code],
@@ -112,6 +116,23 @@ function Details({ machine }: { readonly machine: Machine }) {
       {machine.status !== "destroyed" && <ChangeMachine machine={machine} />}
     </Panel>
   );
+}
+
+/** A control of a version before tells of none. */
+function healthText({ health }: Machine): ComponentChildren {
+  if (health == null) return null;
+  return (
+    <>
+      <StatusMark status={health.status} /> since <When at={health.since} />
+      {health.reason !== null && `: ${health.reason}`}
+    </>
+  );
+}
+
+function checkText({ check }: Machine): string | null {
+  if (check == null) return null;
+  const what = check.command ?? `GET ${check.path} of port ${check.port}`;
+  return `${what}, every ${check.interval}${check.restart ? ", restarts it" : ""}`;
 }
 
 function waiting({ pending }: Machine): string | null {

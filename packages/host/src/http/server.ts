@@ -14,6 +14,7 @@ import { registerArchives } from "./archives.ts";
 import { refuseStrangers } from "./callers.ts";
 import { hostIsEnding } from "../vm/lifecycle/vm-table.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
+import { registerChecks } from "./checks.ts";
 import { registerConsole } from "./console.ts";
 import { registerEntries } from "./entries.ts";
 import { registerDenials } from "./denials.ts";
@@ -61,7 +62,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   refuseSuperseded(server, host);
   server.get("/info", async () => ({
     ...(await host.info()),
-    ended: host.engine.ended,
+    ended: host.engine.ended + host.checks.changes,
     usage: { ...(await measureUsage(host.config.stateFolder)), warm_pool: host.pool.counts },
   }));
   registerIdentity(server, host);
@@ -75,6 +76,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerWatches(server, host);
   registerConsole(server, host);
   registerPorts(server, host);
+  registerChecks(server, host);
   registerMetrics(server, host);
   registerDenials(server, host);
   registerMoves(server, host);

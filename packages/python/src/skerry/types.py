@@ -503,6 +503,13 @@ MachineRestartDisk = Literal[
     "disposable",
 ]
 
+MachineHealthStatus = Literal[
+    "passing",
+    "failing",
+    "starting",
+    "unknown",
+]
+
 MachineWaitsForKind = Literal[
     "template",
     "host",
@@ -536,6 +543,7 @@ MachineEndCause = Literal[
     "host_lost",
     "start_failed",
     "disk_gone",
+    "check_failed",
     "stopped",
     "unknown",
 ]
@@ -1956,6 +1964,39 @@ class MachineRestart(TypedDict):
     disk: MachineRestartDisk
 
 
+class _MachineCheckRequired(TypedDict):
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    interval: str
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    timeout: str
+    failures: int
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    grace: str
+    restart: bool
+
+
+class MachineCheck(_MachineCheckRequired, total=False):
+    #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
+    #: not followed. Needs `port`.
+    path: str
+    #: Of the guest, for `path`.
+    port: int
+    #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
+    #: `path` and `port`.
+    command: str
+
+
+class MachineHealth(TypedDict):
+    #: `starting`: no check has passed since the start, and `grace` is not over. `failing`: `failures` checks in a row
+    #: have failed. `unknown`: it is not checked now; `reason` says why.
+    status: MachineHealthStatus
+    since: str
+    #: Why the check failed last, or why nothing is known; null: it passed.
+    reason: Optional[str]
+    #: The check that brought this status or reason: hosts tell changes, not each check.
+    last_checked_at: Optional[str]
+
+
 class MachineWaitsFor(TypedDict):
     #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
     #: `context`: the context of a build. `attempt`: the time of the next attempt.
@@ -1992,6 +2033,10 @@ class Machine(TypedDict):
     restart: MachineRestart
     #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
     stop_timeout: str
+    #: Its health check. Null: it has none.
+    check: Optional[MachineCheck]
+    #: What its host has found by the check. Null: no check.
+    health: Optional[MachineHealth]
     #: Where it runs, or where its disk is.
     host_id: Optional[str]
     #: The snapshot that it comes from, or that was taken of it last. It may be deleted.
@@ -2028,6 +2073,29 @@ class MachineCreateRequestRestart(TypedDict, total=False):
     disk: MachineCreateRequestRestartDisk
 
 
+class MachineCreateRequestCheck(TypedDict, total=False):
+    #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
+    #: not followed. Needs `port`.
+    path: str
+    #: Of the guest, for `path`.
+    port: int
+    #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
+    #: `path` and `port`.
+    command: str
+    #: From the beginning of one check to that of the next, from 1s to 1h. Default: `10s`.
+    interval: str
+    #: A check that has not passed by then has failed; from 100ms to 1m. Default: `5s`.
+    timeout: str
+    #: Failed checks in a row that make it `failing`. Default: `3`.
+    failures: int
+    #: From the start, until a first check has passed: failed checks do not count; at most 1h, `0s` for none. Default:
+    #: `30s`.
+    grace: str
+    #: Stop the machine when it is `failing`, and start it again by its restart policy, as after a run that failed.
+    #: With the policy `no` it goes on. Default: `false`.
+    restart: bool
+
+
 class MachineCreateRequest(TypedDict, total=False):
     #: Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.
     template: str
@@ -2050,13 +2118,16 @@ class MachineCreateRequest(TypedDict, total=False):
     restart: MachineCreateRequestRestart
     #: From SIGTERM to SIGKILL when it is stopped, at most 5m. Default: `10s`.
     stop_timeout: str
+    #: Either `path` and `port`, or `command`.
+    check: MachineCreateRequestCheck
 
 
 class MachineEnd(TypedDict):
     id: str
     ended_at: str
     #: `main_exited`: its main process ended. `start_failed`: its host could not start it. `host_lost`: its host was
-    #: silent. `lost`: its host does not have it any more. `stopped`: its host stopped it.
+    #: silent. `lost`: its host does not have it any more. `check_failed`: its health check failed, and it was stopped
+    #: to be started again. `stopped`: its host stopped it.
     cause: MachineEndCause
     #: Of its main process, or 128 + the signal's number; null where it is not known.
     exit_code: Optional[int]
@@ -2119,6 +2190,29 @@ class MachineUpdateRequestRestart(TypedDict, total=False):
     disk: MachineUpdateRequestRestartDisk
 
 
+class MachineUpdateRequestCheck(TypedDict, total=False):
+    #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
+    #: not followed. Needs `port`.
+    path: str
+    #: Of the guest, for `path`.
+    port: int
+    #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
+    #: `path` and `port`.
+    command: str
+    #: From the beginning of one check to that of the next, from 1s to 1h. Default: `10s`.
+    interval: str
+    #: A check that has not passed by then has failed; from 100ms to 1m. Default: `5s`.
+    timeout: str
+    #: Failed checks in a row that make it `failing`. Default: `3`.
+    failures: int
+    #: From the start, until a first check has passed: failed checks do not count; at most 1h, `0s` for none. Default:
+    #: `30s`.
+    grace: str
+    #: Stop the machine when it is `failing`, and start it again by its restart policy, as after a run that failed.
+    #: With the policy `no` it goes on. Default: `false`.
+    restart: bool
+
+
 class MachineUpdateRequest(TypedDict, total=False):
     #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
     #: as an id does (`sbx_`, `mch_`).
@@ -2135,6 +2229,8 @@ class MachineUpdateRequest(TypedDict, total=False):
     restart: MachineUpdateRequestRestart
     #: From SIGTERM to SIGKILL when it is stopped, at most 5m.
     stop_timeout: str
+    #: Takes the place of the whole check. Null removes it.
+    check: Optional[MachineUpdateRequestCheck]
     #: Restart the machine where something is `pending` after the change, so that it takes effect. One that was stopped
     #: stays stopped. Default: `false`.
     restart_now: bool

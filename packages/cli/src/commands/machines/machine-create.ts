@@ -8,9 +8,10 @@ import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
+import { addCheckFlags, checkRequest, type CheckFlags } from "./check-flags.ts";
 import { addPolicyFlags, policyRequest, type PolicyFlags } from "./policy-flags.ts";
 
-interface CreateFlags extends EgressFlags, EnvFlags, PolicyFlags {
+interface CreateFlags extends EgressFlags, EnvFlags, PolicyFlags, CheckFlags {
   readonly template?: string;
   readonly snapshot?: string;
   readonly name?: string;
@@ -40,6 +41,7 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     restartDisk: "keep",
     stopTimeout: "10s",
   });
+  addCheckFlags(command);
   addEgressFlags(addEnvFlags(command, "environment variable of its processes"))
     .option("--json", "print the machine as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
@@ -49,6 +51,7 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     command,
     "skerry machine create",
     "skerry machine create --template base --name web --command 'exec python3 -m http.server' --restart always",
+    "skerry machine create --template base --name web --check-path /health --check-port 8080 --check-restart",
     "skerry machine create --template base --command 'python3 /srv/job.py' --max-retries 3 --stop-timeout 1m",
     "skerry machine create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
   );
@@ -92,5 +95,6 @@ function createRequest(flags: Wish): MachineCreateRequest {
   return {
     ...given({ template, snapshot, name, size, env, metadata, egress: egressRequest(flags), command }),
     ...policyRequest(flags),
+    ...given({ check: checkRequest(flags) }),
   };
 }

@@ -30,10 +30,9 @@ export function registerMachineLife(machine: Command, cli: Cli): void {
 
 function registerList(machine: Command, cli: Cli): void {
   const list = machine.command("list").description("List the machines that are alive, newest first.");
-  addVmListFlags(list, machineStatuses).option(
-    "--crash-loop",
-    "only those that their policy starts again and again",
-  );
+  addVmListFlags(list, machineStatuses)
+    .option("--crash-loop", "only those that their policy starts again and again")
+    .option("--unhealthy", "only those that run and whose health check fails");
   list.action(async (flags: ListFlags<MachineStatus>, self: Command) => {
     const client = await cli.client(self);
     const list = async () => {
@@ -52,20 +51,27 @@ function registerList(machine: Command, cli: Cli): void {
 
 async function showMachines(cli: Cli, page: Listed<Machine>): Promise<void> {
   await cli.output.table(
-    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "WHY"],
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "HEALTH", "CREATED", "RESTARTS", "WHY"],
     page.items.map((item) => [
       item.id,
       item.name ?? "-",
       item.template,
       item.size,
       item.status,
+      // A server of a version before tells of none.
+      item.health?.status ?? "-",
       relativeTime(item.created_at),
       String(item.restarts),
-      item.waits_for?.reason ?? item.reason ?? "-",
+      whyText(item),
     ]),
-    { whole: [4, 5, 6], minor: [3, 2] },
+    { whole: [4, 5, 6, 7], minor: [3, 2] },
   );
   await showRest(cli, page);
+}
+
+function whyText({ waits_for: waits, health, reason }: Machine): string {
+  const failing = health?.status === "failing" ? health.reason : null;
+  return waits?.reason ?? failing ?? reason ?? "-";
 }
 
 function registerShow(machine: Command, cli: Cli): void {

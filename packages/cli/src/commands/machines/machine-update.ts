@@ -8,9 +8,11 @@ import { addExamples, collectText, given } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
 import { addNamingFlags, changesOf, orNull, refuseNoChange, type NamingFlags } from "../vms/change-flags.ts";
 import { idArgument, machineNoun } from "../vms/vm-noun.ts";
+import { addCheckFlags, checkRequest, type CheckFlags } from "./check-flags.ts";
 import { addPolicyFlags, policyRequest, type PolicyFlags } from "./policy-flags.ts";
 
-interface UpdateFlags extends NamingFlags, PolicyFlags, EnvFlags {
+interface UpdateFlags extends NamingFlags, PolicyFlags, EnvFlags, CheckFlags {
+  readonly check?: false;
   readonly unsetEnv?: readonly string[];
   readonly command?: string | false;
   readonly size?: string;
@@ -33,7 +35,9 @@ export function registerMachineUpdate(machine: Command, cli: Cli): void {
     .option("--no-command", "run no main process")
     .option("--size <name>", "CPUs and memory; see `skerry size list`");
   addPolicyFlags(command);
+  addCheckFlags(command);
   command
+    .option("--no-check", "remove its health check")
     .option("--restart-now", "restart it where something waits for its next start")
     .option("--json", "print the machine as JSON")
     .action((text: string, flags: UpdateFlags, self: Command) => updateMachine(cli, { text, flags, self }));
@@ -41,6 +45,7 @@ export function registerMachineUpdate(machine: Command, cli: Cli): void {
     command,
     "skerry machine update web --env LOG=debug --unset-env OLD --restart-now",
     "skerry machine update web --size shared-cpu-2x && skerry machine restart web",
+    "skerry machine update web --check-command 'pg_isready -q' --check-interval 30s",
     "skerry machine update web --name shop --metadata team=b --restart always",
   );
 }
@@ -76,9 +81,15 @@ function updateRequest(
       command: orNull(flags.command),
       metadata: changesOf(flags.metadata, flags.unsetMetadata),
       env: changesOf(env, flags.unsetEnv),
+      check: checkChange(flags),
     }),
     ...policyRequest(flags),
   };
+}
+
+/** Without `--no-check` commander sets `check` to true. */
+function checkChange(flags: UpdateFlags): MachineUpdateRequest["check"] {
+  return flags.check === false ? null : checkRequest(flags);
 }
 
 function waitingText({ id, pending }: Machine): string | undefined {

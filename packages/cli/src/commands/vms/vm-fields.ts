@@ -21,11 +21,16 @@ function valueText(name: string, value: Value): string {
   if (name === "egress") return egressText(value as Egress);
   if (typeof value === "string") return name.endsWith("_at") ? `${value} (${relativeTime(value)})` : value;
   if (typeof value !== "object") return String(value);
+  if (name === "health") return healthText(value as NonNullable<Machine["health"]>);
   if (name === "pending") return pendingText(value as NonNullable<Machine["pending"]>);
   // Values that are kept from the caller are null; a number of retries that is null has no end.
   return Object.entries(value)
     .map(([key, one]) => (one === null ? noValueText(key) : `${key}=${String(one)}`))
     .join(", ");
+}
+
+function healthText({ status, since, reason }: NonNullable<Machine["health"]>): string {
+  return `${status} since ${relativeTime(since)}${reason === null ? "" : `: ${reason}`}`;
 }
 
 function pendingText({ env, ...others }: NonNullable<Machine["pending"]>): string {

@@ -17,6 +17,7 @@ export interface ListFlags<Status extends string> {
   readonly search?: string;
   readonly createdAfter?: string;
   readonly crashLoop?: boolean;
+  readonly unhealthy?: boolean;
   readonly metadata?: Record<string, string>;
   readonly limit?: number;
   readonly all?: boolean;
@@ -49,6 +50,7 @@ interface Filter<Status extends string> {
   readonly status?: Status;
   readonly alive?: boolean;
   readonly crashLoop?: boolean;
+  readonly unhealthy?: boolean;
   readonly host?: string;
   readonly q?: string;
   readonly createdAfter?: string;
@@ -73,9 +75,11 @@ export async function listed<Item, Status extends string>(
   flags: ListFlags<Status>,
   signal: AbortSignal,
 ): Promise<Listed<Item>> {
-  const { status, template, metadata, limit, counts, host, search: q, crashLoop } = flags;
+  const { status, template, metadata, limit, counts, host, search: q, crashLoop, unhealthy } = flags;
   const createdAfter = flags.createdAfter === undefined ? undefined : timeMeant(flags.createdAfter);
-  const filter: Filter<Status> = given({ status, template, metadata, host, q, createdAfter, crashLoop });
+  const filter: Filter<Status> = given({
+    ...{ status, template, metadata, host, q, createdAfter, crashLoop, unhealthy },
+  });
   if (flags.all !== true) {
     const alive = status === undefined ? { alive: true } : {};
     return items.page({ ...filter, ...alive, limit, counts }, { signal });

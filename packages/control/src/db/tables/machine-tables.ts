@@ -3,6 +3,7 @@
 import type { StoredWait } from "./stored-wait.ts";
 import type { ColumnType, Generated } from "kysely";
 import type { MachineEndCause } from "@skerry/contract/machines/machine-end";
+import type { HealthStatus } from "@skerry/contract/checks/check-bounds";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type {
   MachineStatus,
@@ -19,6 +20,28 @@ export interface PendingValues {
   readonly command?: string | null;
   /** The whole environment. */
   readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A health check as it is kept, every default filled in. */
+export interface StoredCheck {
+  readonly http?: { readonly path: string; readonly port: number };
+  readonly command?: string;
+  readonly interval_ms: number;
+  readonly timeout_ms: number;
+  readonly failures: number;
+  readonly grace_ms: number;
+  /** Stop the machine when it fails, and start it again by its policy. */
+  readonly restart: boolean;
+}
+
+/** What its host has told last of this check of this incarnation. */
+export interface StoredHealth {
+  readonly execution_id: string;
+  readonly version: number;
+  readonly status: HealthStatus;
+  readonly since: string;
+  readonly reason: string | null;
+  readonly last_checked_at: string | null;
 }
 
 export interface MachineTables {
@@ -52,6 +75,12 @@ export interface MachineTables {
     /** Null: nothing waits for a start. */
     pending: ColumnType<PendingValues | null, string | null | undefined, string | null>;
     stop_timeout_ms: number;
+    /** Null: none. */
+    health_check: ColumnType<StoredCheck | null, string | null | undefined, string | null>;
+    /** Counts the changes of the check. */
+    check_version: Generated<number>;
+    /** Null: its host has not told of any check. */
+    health: ColumnType<StoredHealth | null, never, string | null>;
     restart_policy: RestartPolicy;
     restart_max_retries: number | null;
     restart_disk: Generated<RestartDisk>;

@@ -41,6 +41,8 @@ export class IdlePause {
   readonly #live: LiveVm;
   readonly #log: Logger;
   #users = 0;
+  /** Those of the users that are health checks, which are no use of the guest. */
+  #probes = 0;
   /** All that there ever were: where it is another number, what the guest said before means nothing any more. */
   #uses = 0;
   #isPaused = false;
@@ -77,7 +79,7 @@ export class IdlePause {
    *  that no execution runs in it. An execution's end is seen with the next question, so this is never too long by more than
    *  the time until the first one. */
   get unusedMs(): number | undefined {
-    if (this.#users > 0 || this.#runsExecution !== false) return undefined;
+    if (this.#users > this.#probes || this.#runsExecution !== false) return undefined;
     return performance.now() - this.#lastUseMs;
   }
 
@@ -110,6 +112,32 @@ export class IdlePause {
         use[Symbol.dispose]();
       },
     };
+  }
+
+  /** The same for a health check: the guest stays as unused as it was, and is paused again where it was. Throws where a
+   *  move holds the guest. */
+  async probe(leave: () => void): Promise<Disposable> {
+    if (this.#held !== undefined) throw moving();
+    const wasPaused = this.#isPaused;
+    this.#users += 1;
+    this.#probes += 1;
+    this.#leavers.add(leave);
+    const release = (): void => {
+      this.#leavers.delete(leave);
+      this.#users -= 1;
+      this.#probes -= 1;
+      if (this.#users > 0) return;
+      this.#noUsers?.resolve();
+      this.#noUsers = undefined;
+      if (wasPaused) this.#askIn(FIRST_QUESTION_MS);
+    };
+    try {
+      await this.#enqueue(() => this.#wake());
+    } catch (error) {
+      release();
+      throw new SkerryError("vm_not_running", "The microVM does not go on after a pause.", { cause: error });
+    }
+    return { [Symbol.dispose]: release };
   }
 
   /** Resolves when no operation is under way. For `patienceMs` new operations may still begin; after that
@@ -242,6 +270,8 @@ export class IdlePause {
 
   async #stop(uses: number): Promise<void> {
     if (this.#uses !== uses || this.#held !== undefined) return;
+    // Of the users that there are none came since the question but checks, of which the next one may be far off.
+    if (this.#users > 0) return this.#askIn(FIRST_QUESTION_MS);
     this.#isPaused = true;
     this.#runsExecution ??= false;
     await this.#live.qmp.execute("stop");

@@ -13,6 +13,7 @@ from ..types import (
     EgressRequest,
     Machine,
     MachineForks,
+    MachineCreateRequestCheck,
     MachineCreateRequestRestart,
     MachineList,
     MachineLogs,
@@ -45,12 +46,13 @@ class AsyncMachines(AsyncVmCalls):
         command: Optional[str] = None,
         restart: Optional[MachineCreateRequestRestart] = None,
         stop_timeout: Optional[str] = None,
+        check: Optional[MachineCreateRequestCheck] = None,
     ) -> Machine:
         """Creates a machine and waits until it runs.
 
         Either ``template`` or a ``snapshot`` of a machine is needed, each by id or name; the main process of a snapshot goes on.
         ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
-        again, up to ten times in a row. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
+        again, up to ten times in a row. ``check`` is its health check, which its host runs. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
         creates one machine.
 
         A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
@@ -67,6 +69,7 @@ class AsyncMachines(AsyncVmCalls):
             "command": command,
             "restart": restart,
             "stop_timeout": stop_timeout,
+            "check": check,
         }
         request = Request("POST", "/v1/machines", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
         return await self._http.created(request, Machine, lambda made: Request("DELETE", self._at(made["id"])))
@@ -86,8 +89,9 @@ class AsyncMachines(AsyncVmCalls):
         q: Optional[str] = None,
         created_after: Optional[str] = None,
         crash_loop: Optional[bool] = None,
+        unhealthy: Optional[bool] = None,
     ) -> AsyncIterator[Machine]:
-        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed. ``crash_loop``: only those that their policy starts again and again."""
+        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed. ``crash_loop``: only those that their policy starts again and again. ``unhealthy``: only those whose health check fails."""
         items = every_item(
             lambda cursor: self.page(
                 status=status,
@@ -98,6 +102,7 @@ class AsyncMachines(AsyncVmCalls):
                 q=q,
                 created_after=created_after,
                 crash_loop=crash_loop,
+                unhealthy=unhealthy,
                 cursor=cursor,
             )
         )
@@ -115,6 +120,7 @@ class AsyncMachines(AsyncVmCalls):
         q: Optional[str] = None,
         created_after: Optional[str] = None,
         crash_loop: Optional[bool] = None,
+        unhealthy: Optional[bool] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
         counts: Optional[bool] = None,
@@ -132,6 +138,7 @@ class AsyncMachines(AsyncVmCalls):
                 created_after=created_after,
             ),
             "crash_loop": crash_loop,
+            "unhealthy": unhealthy,
             "limit": limit,
             "cursor": cursor,
             "counts": counts,
