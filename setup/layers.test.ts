@@ -30,6 +30,7 @@ const hostLayers = ["examine", "http", "move", "vm", "templates", "guest", "name
 const hostSiblings = new Set(["vm -> templates", "templates -> vm", "guest -> vm"]);
 /** Folders of the host's `vm/`, outermost first. All may import what lies in `vm/` itself, except what stands above them. */
 const vmLayers = [
+  "checks",
   "adoption",
   "creation",
   "build",
@@ -123,7 +124,7 @@ test.each<[Import, boolean]>([
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["audit", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
+    ["audit", "checks", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
     ["builds/plan"],
     ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],
