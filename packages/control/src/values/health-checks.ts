@@ -15,9 +15,11 @@ import type { CheckRequest, CheckShown } from "@skerry/contract/checks/health-ch
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostCheck } from "@skerry/contract/host-api/checks";
-import type { StoredCheck } from "../db/tables/machine-tables.ts";
 import { checkText } from "./check-text.ts";
 import { readDurationWithin, readOptionalBound } from "./durations.ts";
+
+/** As rows keep it: what the host is given, and what control decides about its outcome. */
+type StoredCheck = HostCheck & { readonly restart: boolean };
 
 const intervals = { minMs: CHECK_INTERVAL_MIN_MS, maxMs: CHECK_INTERVAL_MAX_MS };
 const timeouts = { minMs: CHECK_TIMEOUT_MIN_MS, maxMs: CHECK_TIMEOUT_MAX_MS };
