@@ -108,7 +108,7 @@ test("logs of several machines have the machine in front of each line, which a g
     response.end([...lines.map((line) => eventText("line", { line })), eventText("end", {})].join(""));
   });
   await using shell = await Shell.forServer(server);
-  const shown = ["web | up", "web | x\\rworker | forged", "worker | down"];
+  const shown = ["web | up", "web | x\\x0dworker | forged", "worker | down"];
   for (const noun of [["machine"], []]) {
     const all = await shell.run(...noun, "logs", "web", "gone", "worker", "--grep", "a b");
     expect([all.code, all.stdout.toString().trimEnd().split("\n")]).toEqual([1, shown]);
