@@ -27,6 +27,7 @@ const commands: readonly (readonly [call: string, command: string])[] = [
   ["GET /v1/builds", "skerry build list"],
   ["GET /v1/moves", "skerry move list"],
   ["GET /v1/background-services", "skerry background-service list"],
+  ["GET /v1/executions", "skerry runs list"],
   ["GET /v1/builds/{id}", "skerry build show ID"],
   ["GET /v1/sandboxes/{id}/ports", "skerry sandbox ports ID"],
   ["GET /v1/machines/{id}/ports", "skerry machine ports ID"],

@@ -87,7 +87,7 @@ test("a log cannot take over the terminal of whoever reads it, and JSON has it a
   expect((await shell.run("machine", "logs", "mch_0")).stdout.toString()).toBe(shown);
   const followed = await shell.run("machine", "logs", "mch_0", "--follow", "--lines", "5");
   expect([followed.code, followed.stdout.toString()]).toEqual([0, `${shown}last\n`]);
-  expect(server.last.url).toBe("/v1/machines/mch_0/logs?lines=5&follow=true");
+  expect(server.last.url).toBe("/v1/machines/mch_0/logs?lines=5&kernel=false&follow=true");
   const json = await shell.run("machine", "logs", "mch_0", "--json");
   expect(JSON.parse(json.stdout.toString())).toEqual({ lines: [line] });
   expect(json.stdout.includes("\u001b")).toBe(false);
@@ -99,7 +99,7 @@ test("a log cannot take over the terminal of whoever reads it, and JSON has it a
 
 test("logs of several machines have the machine in front of each line, which a guest cannot forge", async () => {
   await using server = await ScriptedServer.start((response, { url }) => {
-    const name = /machines\/([^/?]+)/.exec(url)?.[1];
+    const name = /(?:machines|sandboxes)\/([^/?]+)/.exec(url)?.[1];
     if (name === "gone") return sendJson(response, 404, { code: "machine_not_found", message: "No." });
     if (!url.includes("/logs")) return sendJson(response, 200, { items: [], next_cursor: null });
     const lines = name === "web" ? ["up", "x\rworker | forged"] : ["down"];
@@ -113,7 +113,7 @@ test("logs of several machines have the machine in front of each line, which a g
     const all = await shell.run(...noun, "logs", "web", "gone", "worker", "--grep", "a b");
     expect([all.code, all.stdout.toString().trimEnd().split("\n")]).toEqual([1, shown]);
     expect(all.stderr).toContain("machine_not_found");
-    expect(server.last.url).toBe("/v1/machines/worker/logs?grep=a+b");
+    expect(server.last.url).toBe("/v1/machines/worker/logs?grep=a+b&kernel=false");
     const followed = await shell.run(...noun, "logs", "web", "gone", "worker", "--follow");
     expect([followed.code, followed.stdout.toString().trimEnd().split("\n").toSorted()]).toEqual([1, shown]);
   }

@@ -122,3 +122,44 @@ test("a token that is revoked ends the log that it follows, and says why", async
   expect(await text).toMatch(/^event: error\ndata: {"code":"unauthorized"/);
   await eventually(() => world.host.console.followers(id) === 0, "the host is left");
 });
+
+test("lines have the time at which they began, are chosen by it, and a kernel's are left out where asked", async () => {
+  const { id } = await world.createMachine();
+  const log = async (query: string) => {
+    const answer = await world.call<{ lines: string[]; code?: string }>(
+      "GET",
+      `/v1/machines/${id}/logs?${query}`,
+    );
+    return answer.status === 200 ? answer.body.lines : [answer.status, answer.body.code];
+  };
+  const at = (second: number) => Date.parse("2026-11-28T10:00:00.000Z") + second * 1_000;
+  const piece = (text: string, second?: number) => ({
+    bytes: Buffer.from(text),
+    atMs: second === undefined ? undefined : at(second),
+  });
+  world.host.console.timed = [
+    piece("old\n"),
+    piece("[    0.000000] Linux\nready\nha", 1),
+    piece("lf\n2026-11-28T23:00:00.000Z forged\n", 2),
+    piece("[1.2] mine\nlast", 3),
+  ];
+  expect(await log("timestamps=true&kernel=false")).toEqual([
+    "- old",
+    "2026-11-28T10:00:01.000Z ready",
+    "2026-11-28T10:00:01.000Z half",
+    "2026-11-28T10:00:02.000Z 2026-11-28T23:00:00.000Z forged",
+    "2026-11-28T10:00:03.000Z [1.2] mine",
+    "2026-11-28T10:00:03.000Z last",
+  ]);
+  expect((await log(""))[1]).toBe("[    0.000000] Linux");
+  expect(await log("since=2026-11-28T10:00:02Z&until=2026-11-28T10:00:03Z")).toEqual([
+    "2026-11-28T23:00:00.000Z forged",
+  ]);
+  expect(await log("until=2026-11-28T10:00:02Z&kernel=false&lines=2")).toEqual(["ready", "half"]);
+  for (const wrong of ["since=yesterday", "until=2026-11-28T10:00:02Z&follow=true"])
+    expect(await log(wrong)).toEqual([400, "bad_request"]);
+  world.host.console.timed = undefined;
+  world.host.console.print(id, "of a host of the version before\n");
+  expect(await log("timestamps=true")).toEqual(["- of a host of the version before"]);
+  expect(await log("since=2026-11-28T10:00:02Z")).toEqual([]);
+});

@@ -12,6 +12,8 @@ import { buildNative, type Native } from "./support/native.ts";
 const UID = 1_899_999_007;
 const MIB = 1024 * 1024;
 const RING_BYTES = 8 * MIB;
+/** With its header and its times. */
+const FILE_BYTES = 4_096 + RING_BYTES + MIB;
 
 let native: Native;
 let folder: string;
@@ -55,7 +57,7 @@ async function read(query: Partial<ConsoleQuery>): Promise<Buffer> {
   const pieces: Buffer[] = [];
   const { signal } = new AbortController();
   for await (const piece of readConsole(file, { lines: 10_000, follow: false, ...query }, signal))
-    pieces.push(piece);
+    pieces.push(piece.bytes);
   return Buffer.concat(pieces);
 }
 
@@ -92,7 +94,7 @@ test("a flood leaves its end, in a file that does not grow", async () => {
   const line = Buffer.from(`${"x".repeat(1_023)}\n`);
   const flood = Buffer.concat(Array.from({ length: 1_024 }, () => line));
   await say(...Array.from({ length: 20 }, () => flood), "the end\n");
-  expect((await stat(file)).size).toBeLessThanOrEqual(RING_BYTES + 4_096);
+  expect((await stat(file)).size).toBeLessThanOrEqual(FILE_BYTES);
   expect(await text({ lines: 1 })).toBe("the end\n");
   const all = await read({ lines: 10_000 });
   expect(all.length).toBeGreaterThan(RING_BYTES - MIB);
@@ -103,8 +105,8 @@ test("a line without an end is cut to what is kept, and memory has pieces of it 
   await say(...Array.from({ length: 10 }, () => Buffer.alloc(MIB, "y")));
   let total = 0;
   for await (const piece of readConsole(file, { lines: 1, follow: false }, AbortSignal.timeout(30_000))) {
-    expect(piece.length).toBeLessThanOrEqual(64 * 1024);
-    total += piece.length;
+    expect(piece.bytes.length).toBeLessThanOrEqual(64 * 1024);
+    total += piece.bytes.length;
   }
   expect(total).toBeGreaterThan(RING_BYTES - MIB);
   expect(total).toBeLessThanOrEqual(RING_BYTES);
@@ -115,7 +117,7 @@ test("who follows hears what comes, over the end of a run and the begin of the n
   const heard: string[] = [];
   const following = (async () => {
     for await (const piece of readConsole(file, { lines: 1, follow: true }, AbortSignal.timeout(30_000)))
-      heard.push(piece.toString());
+      heard.push(piece.bytes.toString());
   })();
   const until = async (expected: string): Promise<void> => {
     for (let attempt = 0; heard.join("") !== expected && attempt < 500; attempt += 1) await sleep(20);
@@ -149,4 +151,60 @@ test("who keeps the console is the VM's user, and nobody of that user can look i
   expect(status).toMatch(/^CapEff:\t0+$/m);
   // Of a process that cannot be dumped or traced, /proc is root's.
   expect((await stat(`/proc/${writer.pid}/mem`)).uid).toBe(0);
+});
+
+async function timed(): Promise<(readonly [string, number | undefined])[]> {
+  const pieces: (readonly [string, number | undefined])[] = [];
+  for await (const { bytes, atMs } of readConsole(
+    file,
+    { lines: 10_000, follow: false },
+    AbortSignal.timeout(30_000),
+  ))
+    pieces.push([bytes.toString("latin1"), atMs]);
+  return pieces;
+}
+
+test("what came at one time is a piece with that time, over the end of a run", async () => {
+  const beforeMs = Date.now();
+  const writer = await startWriter();
+  writer.stdin?.write("one\n");
+  await sleep(300);
+  writer.stdin?.write("two\n");
+  await sleep(300);
+  writer.stdin?.end("three\n");
+  await once(writer, "exit");
+  await say("four\n");
+  const pieces = await timed();
+  expect(pieces.map(([text]) => text)).toEqual(["one\n", "two\n", "three\n", "four\n"]);
+  const times = pieces.map(([, atMs = 0]) => atMs);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  expect(times[0]).toBeGreaterThanOrEqual(beforeMs);
+  expect(times.at(-1)).toBeLessThanOrEqual(Date.now());
+});
+
+test("what a version without times has written has none, and what comes after it has", async () => {
+  await say("old\n");
+  // Its header ended before the count of times.
+  const handle = await open(file, "r+");
+  await handle.write(Buffer.alloc(8), 0, 8, 40);
+  await handle.close();
+  expect(await timed()).toEqual([["old\n", undefined]]);
+  await say("new\n");
+  expect(await timed()).toEqual([
+    ["old\n", undefined],
+    ["new\n", expect.any(Number) as number],
+  ]);
+});
+
+test("times are bounded, and the newest are kept", async () => {
+  await say("before\n");
+  const handle = await open(file, "r+");
+  // As if it had noted times for days.
+  const count = Buffer.alloc(8);
+  count.writeBigUInt64LE(200_000n);
+  await handle.write(count, 0, 8, 40);
+  await handle.close();
+  await say("after\n");
+  expect((await stat(file)).size).toBeLessThanOrEqual(FILE_BYTES);
+  expect((await timed()).at(-1)).toEqual(["after\n", expect.any(Number) as number]);
 });

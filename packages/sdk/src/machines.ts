@@ -1,12 +1,12 @@
 // Machines by id or name: microVMs that are meant to keep running.
 
+import type { MachineLogs } from "@skerry/contract/machines/machine-logs";
 import type {
   Machine,
   MachineCreateRequest,
   MachineForks,
   MachineList,
   MachineListQuery,
-  MachineLogs,
   MachineStartRequest,
   MachineUpdateRequest,
 } from "@skerry/contract/machines/machine";
@@ -54,6 +54,21 @@ export interface LogOptions extends CallOptions {
   readonly lines?: number | undefined;
   /** Only lines that contain this text of 1 to 256 characters. It is no pattern, and upper and lower case differ. */
   readonly grep?: string | undefined;
+  /** Only lines that began at or after this time, in ISO 8601. */
+  readonly since?: string | undefined;
+  /** Only lines that began before it; not for a log that is followed. */
+  readonly until?: string | undefined;
+  /** Default true; `false` leaves out lines that look like those of a kernel. */
+  readonly kernel?: boolean | undefined;
+  /** Default false; `true` puts the time at which it began and a blank before each line, `-` where it is not known. */
+  readonly timestamps?: boolean | undefined;
+}
+
+function logQuery({ lines, kernel, timestamps, ...texts }: Omit<LogOptions, "signal">) {
+  return {
+    ...texts,
+    ...{ lines: lines?.toString(), kernel: kernel?.toString(), timestamps: timestamps?.toString() },
+  };
 }
 
 export interface StartOptions extends CallOptions {
@@ -186,18 +201,18 @@ export class Machines extends VmCalls {
   }
 
   /** The last lines of its console: what its main process and its kernel have printed. They may hold control characters. */
-  async logs(id: string, { lines, grep, signal }: LogOptions = {}): Promise<readonly string[]> {
+  async logs(id: string, { signal, ...query }: LogOptions = {}): Promise<readonly string[]> {
     const request = {
       method: "GET",
       path: `${this.at(id)}/logs`,
-      query: { lines: lines?.toString(), grep },
+      query: logQuery(query),
     } as const;
     return (await this.http.json<MachineLogs>(request, { signal })).lines;
   }
 
   /** The last lines and then each one as it comes, over stops and starts, until the machine is destroyed. */
-  async *followLogs(id: string, { lines, grep, signal }: LogOptions = {}): AsyncGenerator<string, void> {
-    const query = { lines: lines?.toString(), follow: "true", grep };
+  async *followLogs(id: string, { signal, ...options }: LogOptions = {}): AsyncGenerator<string, void> {
+    const query = { ...logQuery(options), follow: "true" };
     const headers = { accept: "text/event-stream" };
     const request = { method: "GET", path: `${this.at(id)}/logs`, query, headers } as const;
     const chunks = await this.http.open(request, { signal });

@@ -25,7 +25,7 @@ export function namedServer(): Promise<ScriptedServer> {
     const kind = noun.slice(0, -"s".length).replace("sandboxe", "sandbox");
     if (found === undefined)
       return sendJson(response, 404, { code: `${kind}_not_found`, message: "There is none." });
-    if (url.endsWith("/logs")) return sendJson(response, 200, { lines: ["hello"] });
+    if (url.includes("/logs?")) return sendJson(response, 200, { lines: ["hello"] });
     return method === "DELETE" ? response.writeHead(204).end() : sendJson(response, 200, found);
   });
 }

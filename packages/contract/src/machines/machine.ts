@@ -20,14 +20,7 @@ import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
 import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
-import {
-  COMMAND_MAX_CHARS,
-  CONSOLE_GREP_MAX_CHARS,
-  CONSOLE_LINES_DEFAULT,
-  CONSOLE_LINES_MAX,
-  STOP_TIMEOUT_DEFAULT_MS,
-  TEMPLATE_REFERENCE_MAX_CHARS,
-} from "../bounds.ts";
+import { COMMAND_MAX_CHARS, STOP_TIMEOUT_DEFAULT_MS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { checkRequest, checkShown, healthShown } from "../checks/health-check.ts";
 import { restartChange, restartRequest, restartShown, stopTimeout } from "./machine-fields.ts";
 import {
@@ -266,42 +259,3 @@ export const MachineListQuery = Type.Object(
   { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
 );
 export type MachineListQuery = Static<typeof MachineListQuery>;
-
-export const MachineLogsQuery = Type.Object(
-  {
-    lines: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: CONSOLE_LINES_MAX,
-        default: CONSOLE_LINES_DEFAULT,
-        description: `The last lines of the log. With \`grep\` the lines that are searched, and ${CONSOLE_LINES_MAX} by default.`,
-      }),
-    ),
-    follow: Type.Optional(
-      Type.Boolean({ default: false, description: "Also what comes then, as server-sent events." }),
-    ),
-    grep: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: CONSOLE_GREP_MAX_CHARS,
-        description: "Only lines that contain this text, which is no pattern; upper and lower case differ.",
-      }),
-    ),
-  },
-  closed,
-);
-export type MachineLogsQuery = Static<typeof MachineLogsQuery>;
-
-export const MachineLogs = named(
-  "MachineLogs",
-  {
-    lines: Type.Array(
-      Type.String({
-        description:
-          "Without its end of line. Bytes that are not UTF-8 are U+FFFD; control characters are as the guest wrote them.",
-      }),
-    ),
-  },
-  { lines: ["worker: ready", "worker: 3 messages sent"] },
-);
-export type MachineLogs = Static<typeof MachineLogs>;

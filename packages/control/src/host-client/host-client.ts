@@ -1,11 +1,16 @@
 // One method per call of the host API. Every call has a deadline; every failure is a SkerryError.
 
-import type { Readable } from "node:stream";
 import type { Pool } from "undici";
 import { Compile } from "typebox/compile";
 import { HostEgressReport, type HostEgress } from "@skerry/contract/vms/egress";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import { CacheSwept, HostInfo } from "@skerry/contract/host-api/host-info";
+import {
+  TIMED_CONSOLE,
+  timedPieces,
+  untimedPieces,
+  type TimedPiece,
+} from "@skerry/contract/host-api/timed-console";
 import { SkerryError } from "@skerry/contract/errors";
 import {
   COMMAND_WITH_INPUT,
@@ -153,21 +158,24 @@ export class HostClient {
     return this.#transport.json(call, shapes.vm, new Deadline(graceMs + STOP_DEADLINE_MS, stop));
   }
 
-  /** The console log's last lines as they are, and with `follow` what comes then, until the machine is destroyed or `gone` aborts. */
+  /** The console log's last lines as they are, and with `follow` what comes then, until the machine is destroyed or `gone` aborts. A host of the
+   *  version before tells no times. */
   async console(
     id: string,
     { lines, follow }: { readonly lines: number; readonly follow: boolean },
     gone: AbortSignal,
-  ): Promise<Readable> {
+  ): Promise<AsyncIterable<TimedPiece>> {
     const call = {
       method: "GET",
       path: `${vmPath(id)}/console`,
+      headers: { accept: TIMED_CONSOLE },
       query: { lines, follow: String(follow) },
       // Of a log that is followed, silence means nothing.
       ...(follow ? {} : { idleMs: TRANSFER_IDLE_MS }),
     } as const;
     const answer = await this.#transport.open(call, gone);
-    return answer.body;
+    const body: AsyncIterable<Buffer> = answer.body;
+    return answer.headers["content-type"] === TIMED_CONSOLE ? timedPieces(body) : untimedPieces(body);
   }
 
   /** Resolves when the policy is in force and the connections that it forbids are cut. */

@@ -1,27 +1,26 @@
-// The console log of a machine, as lines. A guest writes what it likes to its console, also gigabytes without an end of line.
+// The console log of a machine, as lines.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { StringDecoder } from "node:string_decoder";
 import { SkerryError } from "@skerry/contract/errors";
 import { CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
-import type { MachineLogs } from "@skerry/contract/machines/machine";
+import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
+import type { MachineLogs } from "@skerry/contract/machines/machine-logs";
+import { isWanted, linesOf, timedText, type LineFilter, type LogLine } from "./log-lines.ts";
 import { machineById, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 
-export interface LogParams {
+export interface LogParams extends LineFilter {
   readonly id: string;
   readonly lines: number;
-  /** Only lines that contain it. A plain text: a pattern of the caller could cost any amount of CPU time. */
-  readonly grep?: string | undefined;
+  /** Whether each line begins with its time. */
+  readonly timestamps: boolean;
   /** The caller went away, or may not go on. */
   readonly gone: AbortSignal;
 }
 
-/** A longer line is cut into several. */
-const LINE_MAX_CHARS = 16 * 1024;
 /** All that is read for one answer; a host keeps about half of it. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Between the end of a log and the look whether it goes on elsewhere: its machine may have moved to another host. */
@@ -37,10 +36,10 @@ export async function readMachineLogs(
   const lines: string[] = [];
   let chars = 0;
   for await (const line of linesOf(await open(context, row, { ...params, follow: false }))) {
-    if (contains(line, params.grep)) lines.push(line);
+    if (isWanted(line, params)) lines.push(shown(line, params));
     if (lines.length > params.lines) lines.shift();
     // An end of line counts too: a host may send nothing else.
-    chars += line.length + 1;
+    chars += line.line.length + 1;
     if (chars > ANSWER_MAX_CHARS) break;
   }
   return { lines };
@@ -59,12 +58,13 @@ export async function followMachineLogs(
 async function* following(
   context: Context,
   row: MachineRow,
-  first: AsyncIterable<Buffer>,
-  { gone, grep }: LogParams,
+  first: AsyncIterable<TimedPiece>,
+  params: LogParams,
 ): AsyncGenerator<string> {
+  const { gone } = params;
   let log = first;
   for (let hostId = row.host_id; ;) {
-    for await (const line of linesOf(log)) if (contains(line, grep)) yield line;
+    for await (const line of linesOf(log)) if (isWanted(line, params)) yield shown(line, params);
     gone.throwIfAborted();
     await sleep(AGAIN_MS, undefined, { signal: gone }).catch(() => gone.throwIfAborted());
     const now = await machineById(context.db, row.id);
@@ -76,8 +76,8 @@ async function* following(
   }
 }
 
-function contains(line: string, grep: string | undefined): boolean {
-  return grep === undefined || line.includes(grep);
+function shown(line: LogLine, { timestamps }: Pick<LogParams, "timestamps">): string {
+  return timestamps ? timedText(line) : line.line;
 }
 
 async function machineWithLog(context: Context, caller: Caller, id: string): Promise<MachineRow> {
@@ -91,21 +91,23 @@ async function machineWithLog(context: Context, caller: Caller, id: string): Pro
 async function open(
   context: Context,
   row: MachineRow,
-  { lines, follow, gone }: Omit<LogParams, "id"> & { readonly follow: boolean },
-): Promise<AsyncIterable<Buffer>> {
+  { lines, follow, gone }: Pick<LogParams, "lines" | "gone"> & { readonly follow: boolean },
+): Promise<AsyncIterable<TimedPiece>> {
   const client = await clientOf(context, row);
-  const body = await client.console(row.id, { lines, follow }, gone).catch((error: unknown) => {
+  const pieces = await client.console(row.id, { lines, follow }, gone).catch((error: unknown) => {
     // A machine that is on its way to its first host, or to another one, has no log there yet.
-    if (error instanceof SkerryError && error.code === "vm_not_found") return [];
+    if (error instanceof SkerryError && error.code === "vm_not_found") return nothing();
     throw error;
   });
-  return guarded(body as AsyncIterable<Buffer>, gone);
+  return guarded(pieces, gone);
 }
 
+async function* nothing(): AsyncGenerator<TimedPiece> {}
+
 /** A log that breaks off has ended; a caller that may not go on gets the reason. */
-async function* guarded(body: AsyncIterable<Buffer>, gone: AbortSignal): AsyncGenerator<Buffer> {
+async function* guarded(pieces: AsyncIterable<TimedPiece>, gone: AbortSignal): AsyncGenerator<TimedPiece> {
   try {
-    yield* body;
+    yield* pieces;
   } catch (error) {
     gone.throwIfAborted();
     throw new SkerryError("host_unavailable", "The connection to the host of the machine was lost.", {
@@ -114,28 +116,4 @@ async function* guarded(body: AsyncIterable<Buffer>, gone: AbortSignal): AsyncGe
       cause: error,
     });
   }
-}
-
-/** Bytes that are not UTF-8 become U+FFFD. */
-export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new StringDecoder("utf8");
-  let rest = "";
-  for await (const chunk of bytes) {
-    rest += decoder.write(chunk);
-    const lines = rest.split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) yield* cut(line.endsWith("\r") ? line.slice(0, -1) : line);
-    while (rest.length > LINE_MAX_CHARS) {
-      yield rest.slice(0, LINE_MAX_CHARS);
-      rest = rest.slice(LINE_MAX_CHARS);
-    }
-  }
-  rest += decoder.end();
-  if (rest !== "") yield* cut(rest);
-}
-
-function* cut(line: string): Generator<string> {
-  let rest = line;
-  for (; rest.length > LINE_MAX_CHARS; rest = rest.slice(LINE_MAX_CHARS)) yield rest.slice(0, LINE_MAX_CHARS);
-  yield rest;
 }

@@ -7,11 +7,10 @@ import {
   MachineCreateRequest,
   MachineList,
   MachineListQuery,
-  MachineLogs,
-  MachineLogsQuery,
   MachineStartRequest,
   MachineUpdateRequest,
 } from "@skerry/contract/machines/machine";
+import { MachineLogs, MachineLogsQuery } from "@skerry/contract/machines/machine-logs";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
 import { listEventsOperation } from "../vms/events/event-operations.ts";

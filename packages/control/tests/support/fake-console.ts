@@ -1,10 +1,13 @@
 // The console logs of a fake host.
 
 import type { ServerResponse } from "node:http";
+import { TIMED_CONSOLE, timedPiece, type TimedPiece } from "@skerry/contract/host-api/timed-console";
 import type { HostCall } from "./fake-http.ts";
 
 export class FakeConsole {
   readonly #logs = new Map<string, Buffer>();
+  /** Undefined: the host is of a version that knows no times, and sends what was printed alone. */
+  timed: readonly TimedPiece[] | undefined;
   readonly #followers = new Map<string, Set<ServerResponse>>();
 
   /** What the guest prints. */
@@ -23,7 +26,14 @@ export class FakeConsole {
     return call.what === "GET console" ? this.#send(call) : undefined;
   }
 
-  async #send({ id, url: { searchParams: query }, response }: HostCall): Promise<void> {
+  async #send({ id, url: { searchParams: query }, response, request }: HostCall): Promise<void> {
+    if (this.timed !== undefined && request.headers.accept === TIMED_CONSOLE) {
+      response.writeHead(200, { "content-type": TIMED_CONSOLE });
+      // Cut where no piece ends.
+      const bytes = Buffer.concat(this.timed.map((piece) => timedPiece(piece)));
+      for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7));
+      return void response.end();
+    }
     const lines = (this.#logs.get(id) ?? Buffer.alloc(0)).toString("latin1").split(/(?<=\n)/);
     const wanted = Number(query.get("lines"));
     response.writeHead(200, { "content-type": "application/octet-stream" }).flushHeaders();

@@ -1,6 +1,7 @@
 // A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts,
-// until it is destroyed.
+// until it is destroyed. A caller that accepts it gets each piece with the time at which it came.
 
+import { TIMED_CONSOLE, timedPiece } from "@skerry/contract/host-api/timed-console";
 import { ConsoleQuery } from "@skerry/contract/host-api/vm";
 import type { Host } from "../host.ts";
 import { readConsole } from "../vm/qemu/console-log.ts";
@@ -16,11 +17,12 @@ export function registerConsole(server: HostServer, { engine }: Host): void {
       const gone = new AbortController();
       reply.hijack();
       reply.raw.once("close", () => gone.abort());
-      reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
+      const isTimed = request.headers.accept === TIMED_CONSOLE;
+      reply.raw.writeHead(200, { "content-type": isTimed ? TIMED_CONSOLE : "application/octet-stream" });
       reply.raw.flushHeaders();
       try {
         for await (const piece of readConsole(file, request.query, gone.signal))
-          if (!(await writeBodyPiece(reply.raw, piece))) return;
+          if (!(await writeBodyPiece(reply.raw, isTimed ? timedPiece(piece) : piece.bytes))) return;
         reply.raw.end();
       } catch (error) {
         reply.raw.destroy(error instanceof Error ? error : new Error(String(error)));

@@ -5,6 +5,7 @@ import type { Skerry } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, wholeNumber } from "../../options.ts";
+import { timeMeant } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { forEach } from "../vms/vm-list.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
@@ -13,6 +14,10 @@ export interface LogFlags {
   readonly lines?: number;
   readonly follow?: boolean;
   readonly grep?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly kernel?: boolean;
+  readonly timestamps?: boolean;
   readonly json?: boolean;
 }
 
@@ -20,7 +25,9 @@ export function registerMachineLogs(machine: Command, cli: Cli): void {
   const command = addLogFlags(
     machine
       .command("logs")
-      .description("Show the console of machines: what their main process and their kernel have printed.")
+      .description(
+        "Show what the main processes of machines have printed, and with --kernel their kernels too.",
+      )
       .argument("<id...>", "ids of machines, beginnings of them, or names"),
   ).action(async (texts: readonly string[], flags: LogFlags, self: Command) => {
     const client = await cli.client(self);
@@ -31,7 +38,7 @@ export function registerMachineLogs(machine: Command, cli: Cli): void {
     command,
     "skerry machine logs mch_01jd3...",
     "skerry machine logs web --lines 1000 --follow",
-    "skerry machine logs web worker --grep error",
+    "skerry machine logs web worker --grep error --since 1h --timestamps",
     "skerry machine logs mch_01jd3... --json | jq -r '.lines[]'",
   );
 }
@@ -41,10 +48,14 @@ export function addLogFlags(command: Command): Command {
     .addOption(
       new Option(
         "--lines <count>",
-        `how many of the last lines, 1 to ${CONSOLE_LINES_MAX} (default: 100, with --grep ${CONSOLE_LINES_MAX})`,
+        `how many of the last lines are looked through, 1 to ${CONSOLE_LINES_MAX} (default: 100; with --grep, --since or --until ${CONSOLE_LINES_MAX})`,
       ).argParser((text: string) => wholeNumber(text, CONSOLE_LINES_MAX)),
     )
     .option("--grep <text>", "only lines that contain this text, which is no pattern")
+    .option("--since <time>", "only lines at or after it: 1h for an hour ago, or a time in ISO 8601")
+    .option("--until <time>", "only lines before it; not with --follow")
+    .option("--kernel", "also lines of the kernel, which begin like [    1.234567]")
+    .option("-t, --timestamps", "begin each line with its time; a dash where that is not known")
     .option("-f, --follow", "go on with what comes then, until the machine is destroyed")
     .option(
       "--json",
@@ -93,8 +104,12 @@ async function* linesOf(cli: Cli, { client, id, flags }: ShownLog): AsyncGenerat
   else yield* await client.machines.logs(id, options);
 }
 
-function optionsOf(cli: Cli, { lines, grep }: LogFlags) {
-  return { lines, grep, signal: cli.signal };
+function optionsOf(cli: Cli, { lines, grep, since, until, kernel = false, timestamps }: LogFlags) {
+  return {
+    ...{ lines, grep, kernel, timestamps, signal: cli.signal },
+    since: since === undefined ? undefined : timeMeant(since),
+    until: until === undefined ? undefined : timeMeant(until),
+  };
 }
 
 async function showLog(cli: Cli, { client, id, flags }: ShownLog): Promise<void> {

@@ -4,6 +4,7 @@
 
 import { open, type FileHandle } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ConsoleTimes } from "./console-times.ts";
 
 export interface ConsoleQuery {
   /** How many of the last lines come first. */
@@ -12,16 +13,29 @@ export interface ConsoleQuery {
   readonly follow: boolean;
 }
 
-interface Header {
+export interface Header {
   readonly ringBytes: number;
   readonly total: number;
   readonly writing: boolean;
   /** Where what the last QEMU has said begins. */
   readonly begun: number;
+  /** How many times of positions were ever noted. */
+  readonly times: number;
+  /** Where in the file they are. */
+  readonly timesAt: number;
+}
+
+/** Bytes that came at one time. */
+export interface ConsolePiece {
+  readonly bytes: Buffer;
+  /** In ms since 1970; undefined where it is not known. */
+  readonly atMs: number | undefined;
 }
 
 const MAGIC = "SKRYLOG1";
-const HEADER_BYTES = 40;
+const HEADER_BYTES = 48;
+/** Of a file of the version before, in which nothing was written yet. */
+const HEADER_MIN_BYTES = 40;
 const RING_AT = 4_096;
 const RING_MAX_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
@@ -39,14 +53,17 @@ export async function* readConsole(
   file: string,
   { lines, follow }: ConsoleQuery,
   signal: AbortSignal,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<ConsolePiece> {
   await using handle = await open(file, "r");
+  const times = new ConsoleTimes(handle);
   let at = await lineStart(handle, lines);
   while (!signal.aborted) {
     const piece = await readFrom(handle, at);
     at = piece.next;
-    if (piece.bytes.length > 0) yield piece.bytes;
-    else if (!follow || (await handle.stat()).nlink === 0) return;
+    if (piece.bytes.length > 0) {
+      await times.refresh(await readHeader(handle));
+      yield* times.split(piece.bytes, piece.next - piece.bytes.length);
+    } else if (!follow || (await handle.stat()).nlink === 0) return;
     else await sleep(FOLLOW_POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -67,10 +84,12 @@ export async function consoleLogEnd(file: string): Promise<string | undefined> {
 async function readHeader(handle: FileHandle): Promise<Header> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
   const ringBytes = Number(buffer.readBigUInt64LE(8));
-  const known = bytesRead === HEADER_BYTES && buffer.toString("latin1", 0, 8) === MAGIC;
-  if (!known || ringBytes > RING_MAX_BYTES) return { ringBytes: 1, total: 0, writing: false, begun: 0 };
-  const [total = 0, writing = 0, begun = 0] = [16, 24, 32].map((at) => Number(buffer.readBigUInt64LE(at)));
-  return { ringBytes, total, writing: writing !== 0, begun };
+  const known = bytesRead >= HEADER_MIN_BYTES && buffer.toString("latin1", 0, 8) === MAGIC;
+  if (!known || ringBytes > RING_MAX_BYTES)
+    return { ringBytes: 1, total: 0, writing: false, begun: 0, times: 0, timesAt: 0 };
+  const figures = [16, 24, 32, 40].map((at) => Number(buffer.readBigUInt64LE(at)));
+  const [total = 0, writing = 0, begun = 0, times = 0] = figures;
+  return { ringBytes, total, writing: writing !== 0, begun, times, timesAt: RING_AT + ringBytes };
 }
 
 function oldest({ total, ringBytes }: Header): number {

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Generator, Iterator, List, Mapping, Optional, cast
+from typing import Generator, Iterator, Dict, List, Mapping, Optional, cast
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
 from .._page import CountedPage, Page
-from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
+from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, QueryValue, Request, vm_filter
 from ..errors import SkerryConnectionError
 from ..types import (
     EgressRequest,
@@ -202,18 +202,42 @@ class Machines(VmCalls):
         """Destroys a machine and its disk. Works from every status, and more than once."""
         self._http.done(Request("DELETE", self._at(id)))
 
-    def logs(self, id: str, *, lines: Optional[int] = None, grep: Optional[str] = None) -> List[str]:
+    def logs(
+        self,
+        id: str,
+        *,
+        lines: Optional[int] = None,
+        grep: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+        kernel: Optional[bool] = None,
+        timestamps: Optional[bool] = None,
+    ) -> List[str]:
         """The last ``lines`` (0 to 10,000, default 100) of its console: what its main process and its kernel have printed. They may hold control
-        characters. ``grep``: only those of them that contain this text (no pattern); then ``lines`` is 10,000 by default."""
-        request = Request("GET", f"{self._at(id)}/logs", query={"lines": lines, "grep": grep})
+        characters. ``grep``: only those of them that contain this text (no pattern); ``since``, ``until``: only those that began at or after the
+        one time and before the other, in ISO 8601; with any of the three ``lines`` is 10,000 by default. ``kernel=False``: without lines that look
+        like those of a kernel. ``timestamps=True``: the time at which it began and a blank before each line, ``-`` where that is not known."""
+        query: Dict[str, QueryValue] = {"lines": lines, "grep": grep, "since": since, "until": until}
+        query.update(kernel=kernel, timestamps=timestamps)
+        request = Request("GET", f"{self._at(id)}/logs", query=query)
         return (self._http.json(request, MachineLogs))["lines"]
 
-    def follow_logs(self, id: str, *, lines: Optional[int] = None, grep: Optional[str] = None) -> Stream[str]:
-        """The last ``lines`` and then each one as it comes, over stops and starts, until the machine is destroyed. ``grep`` as in ``logs``."""
-        return Stream(self._follow(f"{self._at(id)}/logs", lines, grep))
+    def follow_logs(
+        self,
+        id: str,
+        *,
+        lines: Optional[int] = None,
+        grep: Optional[str] = None,
+        since: Optional[str] = None,
+        kernel: Optional[bool] = None,
+        timestamps: Optional[bool] = None,
+    ) -> Stream[str]:
+        """The last ``lines`` and then each one as it comes, over stops and starts, until the machine is destroyed. The others as in ``logs``."""
+        query: Dict[str, QueryValue] = {"lines": lines, "grep": grep, "since": since, "follow": True}
+        query.update(kernel=kernel, timestamps=timestamps)
+        return Stream(self._follow(f"{self._at(id)}/logs", query))
 
-    def _follow(self, path: str, lines: Optional[int], grep: Optional[str]) -> Generator[str, None, None]:
-        query = {"lines": lines, "follow": True, "grep": grep}
+    def _follow(self, path: str, query: Mapping[str, QueryValue]) -> Generator[str, None, None]:
         request = Request("GET", path, query=query, headers={"accept": "text/event-stream"})
         chunks = self._http.chunks(self._http.open(request))
         reader = EventReader()
