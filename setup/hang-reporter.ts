@@ -5,13 +5,19 @@ import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
-/** The longest deadline of a test is 30 minutes, under KVM. */
-const SILENT_MS = 35 * 60_000;
+/** Longer than the longest deadline of a test: 5 minutes where nothing boots, else 30, under KVM. */
+const SILENT_MIN = { computing: 12, booting: 35 } as const;
+const COMPUTING: ReadonlySet<string> = new Set(["unit", "control"]);
 const LOOK_MS = 10_000;
+
+interface Place {
+  readonly isComputing: boolean;
+  readonly text: string;
+}
 
 export class HangReporter implements Reporter {
   /** Where each module is, by its id. */
-  readonly #running = new Map<string, string>();
+  readonly #running = new Map<string, Place>();
   #lastMs = Date.now();
   #timer: NodeJS.Timeout | undefined;
 
@@ -44,19 +50,34 @@ export class HangReporter implements Reporter {
 
   #note({ id, moduleId, project }: TestModule, at: string): void {
     this.#lastMs = Date.now();
-    this.#running.set(id, `${relative(project.vitest.config.root, moduleId)} › ${at}`);
+    const text = `${relative(project.vitest.config.root, moduleId)} › ${at}`;
+    this.#running.set(id, { isComputing: COMPUTING.has(project.name), text });
   }
 
   #look(): void {
-    if (Date.now() - this.#lastMs < SILENT_MS) return;
+    const places = [...this.#running.values()];
+    const isComputing = places.length > 0 && places.every((place) => place.isComputing);
+    const silentMin = isComputing ? SILENT_MIN.computing : SILENT_MIN.booting;
+    if (Date.now() - this.#lastMs < silentMin * 60_000) return;
     this.#lastMs = Date.now();
-    process.stdout.write(`nothing has happened for ${SILENT_MS / 60_000} min in:\n`);
-    for (const at of this.#running.values()) process.stdout.write(`  ${at}\n`);
+    process.stdout.write(`nothing has happened for ${silentMin} min in:\n`);
+    for (const { text } of places) process.stdout.write(`  ${text}\n`);
     const workers = workersOf(process.pid);
+    for (const pid of workers) process.stdout.write(`  process ${pid} ${activityOf(pid)}\n`);
     // Vitest reports a worker that ends as a failure of its file, and goes on.
     for (const pid of workers) process.kill(pid, "SIGKILL");
     if (workers.length === 0) process.exit(1);
   }
+}
+
+/** Whether it computes or waits, and for what. */
+function activityOf(pid: number): string {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  const [state = ""] = fields;
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return `state ${state}, ${ticks / 100} s of CPU, in ${readFileSync(`/proc/${pid}/wchan`, "utf8")}`;
 }
 
 /** Process ids of vitest's workers. The set-up of a project may have children beside them. */
