@@ -24,9 +24,12 @@ const LINE_MAX_CHARS = 16 * 1024;
 /** The guest can write such lines as well, and hides them from its own readers alone. */
 const OF_KERNEL = /^\[ *\d{1,10}\.\d{6}\] /;
 
-export function isWanted({ line, atMs }: LogLine, { grep, since, until, kernel }: LineFilter): boolean {
+export function isWanted({ line, atMs }: LogLine, { grep, kernel, ...times }: LineFilter): boolean {
   if (grep !== undefined && !line.includes(grep)) return false;
-  if (!kernel && OF_KERNEL.test(line)) return false;
+  return (kernel || !OF_KERNEL.test(line)) && isWithin(atMs, times);
+}
+
+function isWithin(atMs: number | undefined, { since, until }: Pick<LineFilter, "since" | "until">): boolean {
   if (since === undefined && until === undefined) return true;
   if (atMs === undefined) return false;
   return atMs >= (since?.getTime() ?? 0) && atMs < (until?.getTime() ?? Infinity);
