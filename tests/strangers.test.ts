@@ -16,6 +16,7 @@ const OPEN: readonly (readonly [RegExp, string])[] = [
   [/^host\/(private-memory|no-disassembler\.\d)\.so$/, "native pieces of the package"],
   [/^run\/supervisor\.json$/, "pids of the servers and a digest of their programs"],
   [/^host\/empty-memory(\/\d+M)?$/, "files that hold no data, as large as memory"],
+  [/^doctor-[^/]+\//, "trial of `skerry doctor`, which has built-in templates alone"],
 ];
 
 /** Reads paths, one a line, and says which of them it can open, list or connect to. */

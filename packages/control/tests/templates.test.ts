@@ -68,11 +68,11 @@ test("a tag of a built-in template means the template of that version, in create
     ["node:22", [id]],
     ["node:24", []],
   ] as const) {
-    const { body } = await two.world.call<{ data: { id: string }[] }>(
+    const { body } = await two.world.call<{ items: { id: string }[] }>(
       "GET",
       `/v1/sandboxes?template=${asked}`,
     );
-    expect(body.data.map((sandbox) => sandbox.id)).toEqual(found);
+    expect(body.items.map((sandbox) => sandbox.id)).toEqual(found);
   }
 });
 
