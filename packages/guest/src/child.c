@@ -43,11 +43,18 @@ static bool open_pipe(struct pipe *pipe) {
   return true;
 }
 
+void terminal_resize(int terminal, const struct request *request) {
+  struct winsize size = {.ws_col = (unsigned short)request->cols, .ws_row = (unsigned short)request->rows};
+  ioctl(terminal, TIOCSWINSZ, &size);
+}
+
 // A terminal of its own. Not by the path of its other end, which a command with root's rights could have replaced.
-static bool open_terminal(struct pipe pipes[PIPES]) {
+// Its size is there before the command is, which is told of no change and reads no other.
+static bool open_terminal(struct pipe pipes[PIPES], const struct request *request) {
   int locked = 0;
   pipes[1].read_end = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (pipes[1].read_end < 0 || ioctl(pipes[1].read_end, TIOCSPTLCK, &locked) != 0) return false;
+  terminal_resize(pipes[1].read_end, request);
   pipes[0].read_end = ioctl(pipes[1].read_end, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
   return pipes[0].read_end >= 0;
 }
@@ -61,7 +68,7 @@ static bool open_pipes(struct pipe pipes[PIPES], const struct request *request) 
   bool execute = request->operation == EXECUTE || (start && !request->tty);
   bool wanted[PIPES] = {request->operation == WRITE || request->operation == UNPACK || (execute && request->wants_stdin),
                         execute || sends_output(request->operation), execute, start};
-  if (start && request->tty && !open_terminal(pipes)) return false;
+  if (start && request->tty && !open_terminal(pipes, request)) return false;
   for (int i = 0; i < PIPES; i++) {
     if (wanted[i] && !open_pipe(&pipes[i])) return false;
   }

@@ -30,6 +30,8 @@ struct child {
 extern int dev_null;
 
 struct outcome *outcomes_make(unsigned count);
+// To the columns and rows that are asked for.
+void terminal_resize(int terminal, const struct request *request);
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome);
 
 // In the child: the operations. They end with exec, or with a result or an error in the slot.

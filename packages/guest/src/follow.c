@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,8 +42,7 @@ static const char *view(const struct execution *execution, uint64_t at) {
 // ---- requests
 
 static void set_size(const struct execution *execution, const struct request *request) {
-  struct winsize size = {.ws_col = (unsigned short)request->cols, .ws_row = (unsigned short)request->rows};
-  if (execution->is_terminal && execution->outputs[0].fd >= 0) ioctl(execution->outputs[0].fd, TIOCSWINSZ, &size);
+  if (execution->is_terminal && execution->outputs[0].fd >= 0) terminal_resize(execution->outputs[0].fd, request);
 }
 
 static void begin(struct stream *stream, uint32_t id, const struct request *request, struct execution *execution) {
@@ -63,7 +61,6 @@ static void begin_start(struct stream *stream, uint32_t id, const struct request
   if (!execution) {
     execution = execution_start(request, &problem);
     if (!execution) return stream_send_error(id, problem, "no execution can be added");
-    set_size(execution, request);
   }
   begin(stream, id, request, execution);
 }
