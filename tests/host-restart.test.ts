@@ -161,7 +161,7 @@ test("a state folder that was moved comes up with its machines and their disks, 
     const sandbox = await there.sandboxes.create({ template: "base" });
     await run("cp", "-a", `${moved}/.`, warm);
     await skerry(coldEnv, "up");
-    await skerry(coldEnv, "service", "run", "vm-cleanup");
+    await skerry(coldEnv, "service", "run", "vm-cleanup", "--wait");
     await skerry(coldEnv, "down");
     await expect(skerry(warmEnv, "up")).rejects.toThrow("was copied from a folder whose database ran");
     await skerry(warmEnv, "down");

@@ -82,7 +82,9 @@ test("the operator sees hosts and background services at the command line, and r
   const table = await skerry(one.env, "host", "list");
   expect(table).toContain(`${host?.id}`);
   expect(await skerry(one.env, "host", "show", host?.id ?? "")).toContain("online since");
-  const ran = JSON.parse(await skerry(one.env, "service", "run", "vm-cleanup", "--json")) as unknown;
+  const ran = JSON.parse(
+    await skerry(one.env, "service", "run", "vm-cleanup", "--wait", "--json"),
+  ) as unknown;
   expect(ran).toMatchObject({ name: "vm-cleanup", last_run: { outcome: "success", failed: 0 } });
   expect(await skerry(one.env, "status")).toMatch(/ports +ok +http:\/\/PORT-ID\.localhost:\d+\//);
   expect(await skerry(one.env, "status")).toMatch(/event loop +(ok|slow) +.* late by at most \d+ ms/);

@@ -37,13 +37,13 @@ test("background-service lists what has run, and has one run, whose end it waits
     const listed = await shell.run(group, "list");
     expect(listed.stdout.toString()).toMatch(/sandbox-reaper +waiting .* success +2 of 2/);
   }
-  const run = await shell.run("background-service", "run", "sandbox-reaper");
+  const run = await shell.run("background-service", "run", "sandbox-reaper", "--wait");
   expect([run.code, run.stdout.toString()]).toEqual([
     0,
     expect.stringMatching(/sandbox-reaper +waiting .* success +2 of 2/) as unknown,
   ]);
   expect(answers).toEqual([]);
-  const due = await shell.run("background-service", "run", "sandbox-reaper", "--no-wait");
+  const due = await shell.run("background-service", "run", "sandbox-reaper");
   expect([due.code, due.stderr.toString()]).toEqual([0, "sandbox-reaper is due now.\n"]);
   expect([server.last.method, server.last.url]).toEqual([
     "POST",

@@ -13,7 +13,7 @@ interface Flags {
 }
 
 interface RunFlags extends Flags {
-  readonly wait: boolean;
+  readonly wait?: boolean;
 }
 
 const HEADINGS = ["NAME", "STATUS", "LAST RUN", "OUTCOME", "DID"];
@@ -39,11 +39,11 @@ export function registerBackgroundServiceCommands(program: Command, cli: Cli): v
   addExamples(list, "skerry background-service list");
   const run = parent
     .command("run")
-    .description("Have one run now, and say what came of it.")
+    .description("Have one run now. Answers before it has run, or with --wait says what came of it.")
     .argument("<name>", "as the list has it")
-    .option("--no-wait", "end before it has run")
+    .option("--wait", "wait for its end")
     .option("--json", "print JSON, as the API has it")
-    .action(async (name: string, { wait, json }: RunFlags, self: Command) => {
+    .action(async (name: string, { wait = false, json }: RunFlags, self: Command) => {
       const { backgroundServices } = await cli.client(self);
       const due = await backgroundServices.run(name, { signal: cli.signal });
       if (!wait && json !== true) return cli.output.note(`${due.name} is due now.`);

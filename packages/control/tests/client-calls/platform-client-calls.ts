@@ -40,7 +40,7 @@ export const platformClientCalls = {
   runBackgroundService: {
     sdk: ({ backgroundServices }, { name }) => backgroundServices.run(name),
     python: "skerry.background_services.run({name})",
-    cli: "background-service run {name} --no-wait --json",
+    cli: "background-service run {name} --json",
   },
   getMetrics: ofNoClient("a monitoring system scrapes it"),
   getDocs: ofNoClient("a page for browsers"),

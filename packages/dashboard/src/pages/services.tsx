@@ -37,7 +37,7 @@ const columns = [
         request={{
           method: "POST",
           path: `/v1/background-services/${name}/run`,
-          cli: command("skerry background-service run", name, "--no-wait"),
+          cli: command("skerry background-service run", name),
           typescript: call("backgroundServices.run", name),
         }}
         needs="platform:write"
