@@ -63,9 +63,15 @@ export class HangReporter implements Reporter {
     process.stdout.write(`nothing has happened for ${silentMin} min in:\n`);
     for (const { text } of places) process.stdout.write(`  ${text}\n`);
     const workers = workersOf(process.pid);
-    for (const pid of workers) process.stdout.write(`  process ${pid} ${activityOf(pid)}\n`);
-    // Vitest reports a worker that ends as a failure of its file, and goes on.
-    for (const pid of workers) process.kill(pid, "SIGKILL");
+    for (const pid of workers) {
+      try {
+        process.stdout.write(`  process ${pid} ${activityOf(pid)}\n`);
+        // Vitest reports a worker that ends as a failure of its file, and goes on.
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended by itself meanwhile.
+      }
+    }
     if (workers.length === 0) process.exit(1);
   }
 }

@@ -61,8 +61,8 @@ async function controlOf(layout: Layout, { services }: RunningServices): Promise
 async function portsRow({ listen }: Layout): Promise<StatusRow> {
   const domain = environment()["SKERRY_SANDBOX_DOMAIN"];
   const port = listen.slice(listen.lastIndexOf(":"));
-  const isLocal = (await healthBy(listen, `1-sbx-${"0".repeat(26)}.${LOCAL_DOMAIN}${port}`)) !== HTTP_OK;
-  if (isLocal) return row("ports", true, `http://PORT-ID.${LOCAL_DOMAIN}${port}/`, "ok");
+  if (await leadsToPort(listen, `1-sbx-${"0".repeat(26)}.${LOCAL_DOMAIN}${port}`))
+    return row("ports", true, `http://PORT-ID.${LOCAL_DOMAIN}${port}/`, "ok");
   if (domain !== undefined) return row("ports", true, `PORT-ID.${domain}`, "ok");
   return row(
     "ports",
@@ -72,16 +72,16 @@ async function portsRow({ listen }: Layout): Promise<StatusRow> {
   );
 }
 
-/** Status of the answer to a client that calls the server by this name. A port's name leads to the port. */
-async function healthBy(listen: string, host: string): Promise<number | undefined> {
+/** Whether control takes this name for a port's: it then asks for a token, where its own health needs none. */
+async function leadsToPort(listen: string, host: string): Promise<boolean> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const request = get(`http://${listen}/v1/health`, { headers: { host }, signal, agent: false });
   try {
     const [response] = (await once(request, "response")) as [IncomingMessage];
     response.resume();
-    return response.statusCode;
+    return response.statusCode !== HTTP_OK;
   } catch {
-    return HTTP_OK;
+    return false;
   }
 }
 

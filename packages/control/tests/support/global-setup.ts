@@ -28,32 +28,27 @@ declare module "vitest" {
 
 export const TEMPLATE_DATABASE = "skerry_template";
 const START_DEADLINE_MS = 60_000;
+
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 const run = promisify(execFile);
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), "skerry-control-pg-"));
   const user = unprivilegedUser();
   const isInMemory = user !== undefined && (await mountMemory(folder));
-  if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  const binaries = binaryFolder();
-  const data = join(folder, "data");
-  execFileSync(
-    join(binaries, "initdb"),
-    ["-D", data, "-U", "skerry", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"],
-    { ...user, stdio: "ignore", cwd: folder },
-  );
-  const settings = ["listen_addresses=", "fsync=off", "max_connections=200", "max_wal_size=256MB"];
-  const server = spawn(
-    join(binaries, "postgres"),
-    ["-D", data, "-k", folder, ...settings.flatMap((setting) => ["-c", setting])],
-    { ...user, stdio: "ignore", cwd: folder },
-  );
+  let server: ChildProcess | undefined;
   const teardown = async () => {
-    await stop(server);
+    if (server !== undefined) await stop(server);
     if (isInMemory) await run("umount", [folder]);
     await rm(folder, { recursive: true, force: true });
   };
   try {
+    if (user !== undefined) chownSync(folder, user.uid, user.gid);
+    server = startServer(folder, user);
     await Promise.all([prepareTemplate(folder), bundle(["control"], join(folder, "dist"))]);
   } catch (error) {
     await teardown();
@@ -64,6 +59,22 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return teardown;
 }
 
+function startServer(folder: string, user: User | undefined): ChildProcess {
+  const binaries = binaryFolder();
+  const data = join(folder, "data");
+  execFileSync(
+    join(binaries, "initdb"),
+    ["-D", data, "-U", "skerry", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"],
+    { ...user, stdio: "ignore", cwd: folder },
+  );
+  const settings = ["listen_addresses=", "fsync=off", "max_connections=200", "max_wal_size=256MB"];
+  return spawn(
+    join(binaries, "postgres"),
+    ["-D", data, "-k", folder, ...settings.flatMap((setting) => ["-c", setting])],
+    { ...user, stdio: "ignore", cwd: folder },
+  );
+}
+
 async function mountMemory(folder: string): Promise<boolean> {
   return run("mount", ["-t", "tmpfs", "-o", "mode=0755", "skerry-control-pg", folder]).then(
     () => true,
@@ -72,7 +83,7 @@ async function mountMemory(folder: string): Promise<boolean> {
 }
 
 /** PostgreSQL refuses to run as root. */
-function unprivilegedUser(): { uid: number; gid: number } | undefined {
+function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
