@@ -1,5 +1,6 @@
-// Reporter of vitest: ends the workers of a run in which nothing has begun or ended for longer than any test may take, and names the files that
-// hang. Deadlines of tests are timers inside a worker; they end neither a loop without a pause nor a worker that no longer answers.
+// Reporter of vitest: ends the workers of a run in which nothing has begun or ended for longer than any test
+// may take, and names the files that hang. Deadlines of tests are timers inside a worker; they end neither a
+// loop without a pause nor a worker that no longer answers.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";

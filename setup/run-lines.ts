@@ -13,11 +13,13 @@ export interface Program {
   readonly prefix: string;
 }
 
-/** What a program has written is read for so long after its end. */
+/** Time in ms after its end in which a program's output is still read. */
 const READ_AFTER_END_MS = 10_000;
 
-/** Resolves with its exit code when it has ended and its output is written. A program that a signal ended counts as failed. Output that a process
- *  it left behind still holds open is waited for 10 seconds. */
+/**
+ * Resolves with its exit code when it has ended and its output is written. A program that a signal ended
+ * counts as failed. Output that a process  it left behind still holds open is waited for 10 seconds.
+ */
 export async function runLines({ command, args, cwd, env = {}, prefix }: Program): Promise<number> {
   const colors = process.stdout.isTTY ? { FORCE_COLOR: "1" } : {};
   const child = spawn(command, args, {

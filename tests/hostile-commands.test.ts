@@ -57,7 +57,8 @@ test("an output of hundreds of megabytes comes back cut at 10 MiB, and the serve
     const after = await Promise.all(pids.map((pid) => memoryOf(pid, "VmHWM")));
     return after.map((peak, index) => peak - (before[index] ?? 0));
   };
-  // Other files use the same servers meanwhile, and may send their largest files: what one output takes, it takes each time.
+  // Other files use the same servers meanwhile, and may send their largest files: what one output takes, it
+  // takes each time.
   let least = await growthOf();
   for (let again = 0; again < 4 && Math.max(...least) >= 64 * MIB; again += 1) {
     const growth = await growthOf();

@@ -1,5 +1,5 @@
-// What a log is spared of a failure that comes again and again, such as an image that cannot be made, or a host that is away: the first one has its
-// stack, and the others are counted.
+// Repetitions that a log is spared, of a failure that comes again and again, such as an image that cannot be
+// made, or a host that is away: the first one has its stack, and the others are counted.
 
 /** A line of those that came since the last one. */
 const COUNTED_EVERY_MS = 10 * 60_000;
@@ -21,8 +21,10 @@ interface Logging {
 
 type Write = (...args: never[]) => void;
 
-/** A hook of pino (`logMethod`). Two failures are the same where message, fields and the child logger are, and where the errors differ in paths and
- *  numbers alone: names of temporary folders, ids of processes. */
+/**
+ * A hook of pino (`logMethod`). Two failures are the same where message, fields and the child logger are, and
+ * where the errors differ in paths and  numbers alone: names of temporary folders, ids of processes.
+ */
 export function countingRepeats(
   nowMs: () => number = () => performance.now(),
 ): (this: Logging, args: unknown[], write: Write) => void {

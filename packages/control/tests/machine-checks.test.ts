@@ -33,7 +33,7 @@ async function update(id: string, check: object | null): Promise<Machine> {
   return body;
 }
 
-/** What the host finds is in the row after the next cleanup. */
+/** Runs the cleanup after which the row has what the host found. */
 async function found(id: string, ...how: Parameters<typeof world.host.checks.find>[2][]): Promise<Machine> {
   for (const one of how) world.host.checks.find(world.host, id, one);
   await upkeep().cleanUp();

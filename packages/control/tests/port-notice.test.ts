@@ -11,7 +11,9 @@ import { useWorld } from "./support/world.ts";
 const world = useWorld();
 const guest = new GuestPorts(world);
 
-/** Of a browser's visit. Over HTTP, and elsewhere than on its own machine, it sends no `Sec-Fetch-…`. */
+/**
+ * Fields of a browser's visit. Over HTTP, and elsewhere than on its own machine, it sends no `Sec-Fetch-…`.
+ */
 const visits = [
   { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
   { "upgrade-insecure-requests": "1", accept: "text/html,application/xhtml+xml,*/*;q=0.8" },

@@ -153,7 +153,7 @@ function vms(idlePause: IdlePause): CheckedVms & { isThere: boolean } {
   return there;
 }
 
-/** Of a guest that is never paused here: it never says that it is idle. */
+/** Idle pause of a guest that is never paused here: it never says that it is idle. */
 const awake = () =>
   new IdlePause({ channel } as unknown as LiveVm, pino({ level: "silent" }), { atOnce: false });
 

@@ -4,11 +4,17 @@ import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { keptExecutionPath } from "./paths.ts";
 
 export interface KeptOutputOptions extends CallOptions {
-  /** `base64`: `stdout` and `stderr` are the exact bytes. Default: text, in which bytes that are not UTF-8 become U+FFFD. */
+  /**
+   * `base64`: `stdout` and `stderr` are the exact bytes. Default: text, in which bytes that are not UTF-8
+   * become U+FFFD.
+   */
   readonly encoding?: "utf8" | "base64" | undefined;
 }
 
-/** Commands that were started with `keep_output` or `destroy_sandbox`: while they run, and for a day after their end. */
+/**
+ * Commands that were started with `keep_output` or `destroy_sandbox`: while they run, and for a day after
+ * their end.
+ */
 export class KeptExecutions {
   readonly #http: HttpClient;
 

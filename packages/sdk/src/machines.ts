@@ -50,9 +50,14 @@ export interface MachineFilter {
 export type MachineCounts = NonNullable<MachineList["counts"]>;
 
 export interface LogOptions extends CallOptions {
-  /** How many of the last lines: 0 to 10,000, default 100; with `grep` how many are searched, default 10,000. */
+  /**
+   * How many of the last lines: 0 to 10,000, default 100; with `grep` how many are searched, default 10,000.
+   */
   readonly lines?: number | undefined;
-  /** Only lines that contain this text of 1 to 256 characters. It is no pattern, and upper and lower case differ. */
+  /**
+   * Only lines that contain this text of 1 to 256 characters. It is no pattern, and upper and lower case
+   * differ.
+   */
   readonly grep?: string | undefined;
   /** Only lines that began at or after this time, in ISO 8601. */
   readonly since?: string | undefined;
@@ -60,7 +65,10 @@ export interface LogOptions extends CallOptions {
   readonly until?: string | undefined;
   /** Default true; `false` leaves out lines that look like those of a kernel. */
   readonly kernel?: boolean | undefined;
-  /** Default false; `true` puts the time at which it began and a blank before each line, `-` where it is not known. */
+  /**
+   * Default false; `true` puts the time at which it began and a blank before each line, `-` where it is not
+   * known.
+   */
   readonly timestamps?: boolean | undefined;
 }
 

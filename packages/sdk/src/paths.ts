@@ -15,7 +15,7 @@ export function executionPath(vm: string, id: string): string {
   return `${vm}/executions/${segment(id)}`;
 }
 
-/** Of an execution whose output is kept. */
+/** Path of an execution whose output is kept. */
 export function keptExecutionPath(id: string): string {
   return `/v1/executions/${segment(id)}`;
 }

@@ -219,8 +219,8 @@ test("an answer without an end is read no further than any of the server's could
   const block = Buffer.alloc(1024 * 1024, " ");
   await using server = await ScriptedServer.start(async (response, { url }) => {
     response.writeHead(url.endsWith("/sbx_1") ? 502 : 200, { "content-type": "application/json" });
-    // Ends with the first error: a response whose connection is gone counts as destroyed only after a turn of the event loop, which writes that
-    // fail at once would never let come.
+    // Ends with the first error: a response whose connection is gone counts as destroyed only after a turn of
+    // the event loop, which writes that fail at once would never let come.
     for (;;) await promisify((done: (error?: Error | null) => void) => response.write(block, done))();
   });
   const skerry = new Skerry({ baseUrl: server.baseUrl, token: "sk_test", retries: 0 });

@@ -72,7 +72,9 @@ async function portsRow({ listen }: Layout): Promise<StatusRow> {
   );
 }
 
-/** Whether control takes this name for a port's: it then asks for a token, where its own health needs none. */
+/**
+ * Whether control takes this name for a port's: it then asks for a token, where its own health needs none.
+ */
 async function leadsToPort(listen: string, host: string): Promise<boolean> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const request = get(`http://${listen}/v1/health`, { headers: { host }, signal, agent: false });

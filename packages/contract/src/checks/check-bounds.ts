@@ -15,7 +15,8 @@ export const CHECK_COMMAND_MAX_CHARS = 4_000;
 export const CHECK_REASON_MAX_CHARS = 200;
 
 /**
- * `starting`: it has not passed yet, and its grace is not over. `failing`: as many checks in a row have failed
+ * `starting`: it has not passed yet, and its grace is not over. `failing`: as many checks in a row have
+ * failed
  * as `failures` says, and none has passed since. `unknown`: no host checks it now.
  */
 export const healthStatuses = ["passing", "failing", "starting", "unknown"] as const;

@@ -1,8 +1,9 @@
-// Health checks by a host. It keeps them in memory: a host that was restarted, and one that a VM has moved to,
-// knows none until control has said so again. Hosts of versions before it do not know these calls.
+// Health checks by a host. It keeps them in memory: a host that was restarted, and one that a VM has moved
+// to, knows none until control has said so again. Hosts of versions before it do not know these calls.
 //
 //   GET    /checks                                  CheckStates, of all VMs that it checks
-//   PUT    /vms/{id}/check      CheckChange         204; the check of this incarnation, in the place of the one before
+// PUT    /vms/{id}/check      CheckChange         204; the check of this incarnation, in the place of the one
+// before
 //
 // A change of a state raises `ended` in `/info`, so that control reads the list.
 

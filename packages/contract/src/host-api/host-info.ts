@@ -61,9 +61,10 @@ export const HostInfo = Type.Object(
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
     templates: Type.Array(BuiltInTemplate),
-    /** Changes whenever a VM has ended by itself, and whenever a health check has another status: then the list of
-     *  VMs is worth a look. Absent from hosts
-     *  of versions before it. */
+    /**
+     * Changes whenever a VM has ended by itself, and whenever a health check has another status: then the
+     * list of  VMs is worth a look. Absent from hosts  of versions before it.
+     */
     ended: Type.Optional(Type.Integer({ minimum: 0 })),
     /** Absent from hosts of versions before it. */
     usage: Type.Optional(HostUsage),

@@ -1,5 +1,5 @@
-// A console with times, between a host and control: pieces of a time in ms since 1970 (0: not known) as 8 bytes, a
-// length as 4 bytes, both little-endian, and so many bytes of the console.
+// A console with times, between a host and control: pieces of a time in ms since 1970 (0: not known) as 8
+// bytes, a length as 4 bytes, both little-endian, and so many bytes of the console.
 
 /** For `Accept` and `Content-Type`. A host of the version before answers with the bytes alone. */
 export const TIMED_CONSOLE = "application/vnd.skerry.timed-console";
@@ -23,7 +23,7 @@ export function timedPiece({ bytes, atMs = 0 }: TimedPiece): Buffer {
 /** Throws where the stream is none of such pieces. One that breaks off in a piece gives what came of it. */
 export async function* timedPieces(stream: AsyncIterable<Buffer>): AsyncGenerator<TimedPiece> {
   let held: Buffer = Buffer.alloc(0);
-  /** Of the piece whose head was read. */
+  /** Bytes that are still to come of the piece whose head was read. */
   let left = 0;
   let atMs: number | undefined;
   for await (const chunk of stream) {

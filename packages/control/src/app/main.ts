@@ -1,7 +1,7 @@
 // skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`,
-// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`, `key retire-signing`, `describe`,
-// `note-backup`, `hold-hosts`, `take-over`, `check-schema`, `known-migrations`, `read-migrations`,
-// `restore-data NUMBER…`, `way-back NUMBER…`.
+// `private-cidrs [ORG [CIDR… | none]]`, `key check`, `key seal-under ID`, `key retire`, `key rotate-signing`,
+// `key retire-signing`, `describe`, `note-backup`, `hold-hosts`, `take-over`, `check-schema`,
+// `known-migrations`, `read-migrations`, `restore-data NUMBER…`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { pino } from "pino";

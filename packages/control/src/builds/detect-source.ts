@@ -85,8 +85,11 @@ export async function afterClone(
   return true;
 }
 
-/** What is built of a repository that has a Dockerfile alone. Where FROM names a built-in template, the build stands on that template's disk.
- *  `FROM node:22` is an image of a registry, as it is everywhere else, and not the tag of ours. */
+/**
+ * Build of a repository that has a Dockerfile alone. Where FROM names a built-in template, the build stands
+ * on that template's disk.  `FROM node:22` is an image of a registry, as it is everywhere else, and not the
+ * tag of ours.
+ */
 async function dockerfileRequest({ db }: Context, { host_id }: BuildRow, text: string): Promise<PlanRequest> {
   const templates = await templatesAt(db, host_id);
   const from = basesOf(text).find(

@@ -13,7 +13,7 @@ export class CheckCalls {
     this.#transport = transport;
   }
 
-  /** Of all VMs that the host checks. Code `not_found` of a host that runs no checks. */
+  /** States of all VMs that the host checks. Code `not_found` of a host that runs no checks. */
   async list(stop?: AbortSignal): Promise<readonly CheckState[]> {
     const call = { method: "GET", path: "/checks" } as const;
     return (await this.#transport.json(call, states, new Deadline(CALL_DEADLINE_MS, stop))).items;

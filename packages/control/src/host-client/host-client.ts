@@ -158,8 +158,10 @@ export class HostClient {
     return this.#transport.json(call, shapes.vm, new Deadline(graceMs + STOP_DEADLINE_MS, stop));
   }
 
-  /** The console log's last lines as they are, and with `follow` what comes then, until the machine is destroyed or `gone` aborts. A host of the
-   *  version before tells no times. */
+  /**
+   * The console log's last lines as they are, and with `follow` what comes then, until the machine is
+   * destroyed or `gone` aborts. A host of the  version before tells no times.
+   */
   async console(
     id: string,
     { lines, follow }: { readonly lines: number; readonly follow: boolean },

@@ -1,5 +1,5 @@
-// Lines of a console log: cut, timed, and chosen by what a reader asks for. A guest writes what it likes to its console, also gigabytes without
-// an end of line.
+// Lines of a console log: cut, timed, and chosen by what a reader asks for. A guest writes what it likes to
+// its console, also gigabytes without an end of line.
 
 import { StringDecoder } from "node:string_decoder";
 import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
@@ -22,11 +22,11 @@ export interface LineFilter {
 /** A longer line is cut into several. */
 const LINE_MAX_CHARS = 16 * 1024;
 /** The guest can write such lines as well, and hides them from its own readers alone. */
-const OF_KERNEL = /^\[ *\d{1,10}\.\d{6}\] /;
+const KERNEL_LINE = /^\[ *\d{1,10}\.\d{6}\] /;
 
 export function isWanted({ line, atMs }: LogLine, { grep, kernel, ...times }: LineFilter): boolean {
   if (grep !== undefined && !line.includes(grep)) return false;
-  return (kernel || !OF_KERNEL.test(line)) && isWithin(atMs, times);
+  return (kernel || !KERNEL_LINE.test(line)) && isWithin(atMs, times);
 }
 
 function isWithin(atMs: number | undefined, { since, until }: Pick<LineFilter, "since" | "until">): boolean {

@@ -84,7 +84,10 @@ async function carryOut(
     await orPostpone(context, row, () => restart(context, work, { row, reason: action.health.reason }));
 }
 
-/** A replica that dies in between leaves a machine that its host has stopped, which its policy starts again as well. */
+/**
+ * A replica that dies in between leaves a machine that its host has stopped, which its policy starts again as
+ * well.
+ */
 async function restart(
   context: Context,
   work: CheckWork,

@@ -26,7 +26,7 @@ export function healthOf(row: Shown): Health | null {
   return { status, since, reason, last_checked_at };
 }
 
-/** Of this check of this incarnation. */
+/** Whether the host told it of this check in this incarnation. */
 function isOfNow(
   row: Pick<MachineRow, "execution_id" | "check_version">,
   told: Pick<StoredHealth, "execution_id" | "version">,
@@ -63,7 +63,7 @@ function isNews(known: StoredHealth | null, told: StoredHealth): boolean {
   return fields.some((field) => known[field] !== told[field]);
 }
 
-/** Of one whose host runs a version without checks. */
+/** Health of a machine whose host runs a version without checks. */
 export function uncheckedHealth(row: MachineFact, now: Date): StoredHealth {
   return {
     execution_id: row.execution_id,

@@ -5,7 +5,7 @@ import type { Operations } from "../api/operation.ts";
 import { inVmErrors } from "../vms/vm-errors.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 
-/** What `skerry run` leaves behind. Output is as secret as what `execute` answers. */
+/** Output that `skerry run` leaves behind. It is as secret as what `execute` answers. */
 export const keptExecutionOperations = {
   listKeptExecutions: {
     surface: "v1",

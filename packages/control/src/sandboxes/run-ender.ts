@@ -1,5 +1,6 @@
-// Destroys sandboxes that were made for one command, as `skerry run --detach` asks for, when it has ended; and ends what is known of commands whose
-// sandbox went without telling. The output is read by the destruction.
+// Destroys sandboxes that were made for one command, as `skerry run --detach` asks for, when it has ended;
+// and ends what is known of commands whose sandbox went without telling. The output is read by the
+// destruction.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { recordOwnActs } from "../audit/audit-log.ts";
@@ -10,7 +11,7 @@ import { finishDestroying } from "./destroy-sandbox.ts";
 import { findSandbox, transitionSandbox } from "./sandbox-store.ts";
 
 const SERVICE = "run-ender";
-/** Of one activation. */
+/** Bound of one activation. */
 const LOOKS = 200;
 const ORPHANS = 100;
 

@@ -6,9 +6,9 @@ import type { FakeHost } from "./fake-host.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 export class FakeChecks {
-  /** Of each VM, as it was told last. */
+  /** Check of each VM, as it was told last. */
   readonly told = new Map<string, CheckChange>();
-  /** What it says of each, in the order of the VMs. */
+  /** States that it tells, in the order of the VMs. */
   readonly states = new Map<string, CheckState>();
   /** False: as a host of an earlier version, which knows no checks. */
   known = true;

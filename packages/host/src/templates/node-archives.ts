@@ -1,5 +1,6 @@
-// Node.js and npm of an image, from npm's registry. The host's own npm fetches them, because it knows the machine's registry, proxy and
-// authorities. The template pins both by version and digest, so a registry cannot choose what the image gets.
+// Node.js and npm of an image, from npm's registry. The host's own npm fetches them, because it knows the
+// machine's registry, proxy and authorities. The template pins both by version and digest, so a registry
+// cannot choose what the image gets.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
@@ -15,7 +16,10 @@ export class ArchiveMismatch extends Error {
   override readonly name = "ArchiveMismatch";
 }
 
-/** Fetches both archives into a new folder below `work`. Returns shell commands that unpack them into the tree "$1". */
+/**
+ * Fetches both archives into a new folder below `work`. Returns shell commands that unpack them into the tree
+ * "$1".
+ */
 export async function fetchNode(
   work: string,
   { version, integrity, npm_version, npm_integrity }: NodePins,

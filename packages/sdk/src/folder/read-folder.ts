@@ -75,7 +75,10 @@ function named(path: string, files: readonly string[], wish: FolderWish): Detect
 export interface FolderPlan {
   /** What the steps begin on; null: an empty disk. */
   readonly on: BuildPlan["on"];
-  /** What FROM of its Dockerfile names, a template of the organization or an image; null where there is none, or its text is too long to be read. */
+  /**
+   * Template of the organization or image that FROM of its Dockerfile names; null where there is none, or its
+   * text is too long to be read.
+   */
   readonly from: string | null;
   readonly steps: readonly Pick<PlannedStep, "kind" | "name" | "shown" | "sees" | "inputs">[];
   /** What holds for that which runs in VMs of the template. */
@@ -99,7 +102,7 @@ export function planShown({ request, processes, why }: DetectedApp): FolderPlan 
   };
 }
 
-/** What is asked for beside the Dockerfile lies over it. */
+/** Fields of the request beside the Dockerfile take precedence over it. */
 function over({ env, user, workdir }: DockerfileOutcome, config: PlannedConfig): PlannedConfig {
   return {
     ...config,

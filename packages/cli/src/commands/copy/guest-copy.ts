@@ -56,7 +56,7 @@ for one in $P; do
 done`;
 const MATCHES_MAX = 1_000;
 
-/** What there is of this name, or this pattern. */
+/** Entries of the guest with this name, or that match this pattern. */
 export async function matchesInGuest(guest: Guest, pattern: string): Promise<readonly string[]> {
   const answer = await guest.calls.execute(guest.id, MATCHES, { env: { P: pattern }, signal: guest.signal });
   if (answer.exit_code !== 0) throw guestFailure("look for the files", answer);

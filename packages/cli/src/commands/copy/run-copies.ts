@@ -1,4 +1,4 @@
-// What `skerry run` copies into its sandbox before the command, and out of it afterwards.
+// Copies of `skerry run`: into its sandbox before the command, and out of it afterwards.
 
 import { mkdir } from "node:fs/promises";
 import type { Cli } from "../../cli.ts";

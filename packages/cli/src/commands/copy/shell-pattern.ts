@@ -1,7 +1,10 @@
-// Patterns of names, as the shell has them. The guest's shell finds what there is, and a guest may say anything: only what the pattern means is
-// believed, because its last part becomes the name of a file here.
+// Patterns of names, as the shell has them. The guest's shell finds what there is, and a guest may say
+// anything: only what the pattern means is believed, because its last part becomes the name of a file here.
 
-/** `*` and `?` take no slash, and at the beginning of a name no dot. A pattern without any of them means itself. */
+/**
+ * `*` and `?` take no slash, and at the beginning of a name no dot. A pattern without any of them means
+ * itself.
+ */
 export function isMeant(pattern: string, path: string): boolean {
   if (path === pattern) return true;
   try {

@@ -1,4 +1,5 @@
-// What a Dockerfile comes to, as far as its text says it: what its last stage stands on, and what holds in its image.
+// Outcome of a Dockerfile as far as its text says it: what its last stage stands on, and what holds in its
+// image.
 
 import { readDockerfile } from "./dockerfile-instructions.ts";
 import { DockerfileScope, valueOf } from "./dockerfile-scope.ts";
@@ -7,7 +8,7 @@ import { rawWords } from "./dockerfile-words.ts";
 export interface DockerfileOutcome {
   /** As FROM names it: a template or an image. */
   readonly base: string;
-  /** What it sets itself and its text tells. */
+  /** Values that the Dockerfile sets itself and that its text tells. */
   readonly env: Readonly<Record<string, string>>;
   /** Null: that of its base, or what the text does not tell. */
   readonly user: string | null;

@@ -55,7 +55,7 @@ export class DockerfileScope {
     this.#parts = parts;
   }
 
-  /** What the stage has set so far, beside what is only known when it is built. */
+  /** Values that the stage has set so far, without those that are known only when it is built. */
   get knownEnv(): Readonly<Record<string, string>> {
     return Object.fromEntries(
       [...this.#env].flatMap(([name, value]) => (value === null ? [] : [[name, value]])),

@@ -34,7 +34,7 @@ export interface StoredCheck {
   readonly restart: boolean;
 }
 
-/** What its host has told last of this check of this incarnation. */
+/** State that the host told last of this check in this incarnation. */
 export interface StoredHealth {
   readonly execution_id: string;
   readonly version: number;

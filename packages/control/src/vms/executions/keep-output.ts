@@ -1,4 +1,5 @@
-// The output of a command that is kept when its sandbox is gone. The VM keeps it while it lives, so it is read once: before the VM is destroyed.
+// The output of a command that is kept when its sandbox is gone. The VM keeps it while it lives, so it is
+// read once: before the VM is destroyed.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { EXECUTION_WINDOW_BYTES } from "@skerry/contract/bounds";
@@ -55,7 +56,10 @@ async function begin(
   if (!(await insertKept(context.db, row))) throw oneIsKept();
 }
 
-/** Reads what a VM has of it, before that is destroyed. Where it cannot be read, it stays to be read by the next attempt. */
+/**
+ * Reads what a VM has of it, before that is destroyed. Where it cannot be read, it stays to be read by the
+ * next attempt.
+ */
 export async function keepBeforeDestruction(
   context: Context,
   { id, execution_id, host_id }: Pick<VmRow, "id" | "execution_id" | "host_id">,
@@ -75,7 +79,7 @@ export async function keepBeforeDestruction(
 
 export type Read = Omit<End, "reason">;
 
-/** What the VM has kept of it so far. */
+/** Output that the VM has kept so far. */
 export async function readOutput(client: HostClient, ref: ExecutionRef, stop: AbortSignal): Promise<Read> {
   const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   let exit: ExecuteExit | null = null;
@@ -92,7 +96,8 @@ export async function readOutput(client: HostClient, ref: ExecutionRef, stop: Ab
       output[event.kind].push(event.bytes);
       bytes += event.bytes.length;
     }
-    // Of one that runs, what it had written when it was asked. A guest keeps no more than its window, and one that sends more lies.
+    // A command that runs gives what it had written when it was asked. A guest keeps no more than its window,
+    // and one that sends more lies.
     if ((exit === null && position >= end) || bytes > 2 * EXECUTION_WINDOW_BYTES) break;
   }
   return { exit, position, stdout: Buffer.concat(output.stdout), stderr: Buffer.concat(output.stderr) };

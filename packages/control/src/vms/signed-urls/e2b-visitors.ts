@@ -6,6 +6,7 @@ import { bareId } from "@skerry/contract/ids";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Visitor } from "../../api/operation.ts";
 import type { Context } from "../../context.ts";
+import { escapeHtml } from "../../http/escape-html.ts";
 import { shapeErrors, type ShapedError } from "../../http/error-shape.ts";
 import { isPublicPort } from "../public-ports.ts";
 import { bringsTrafficToken, TRAFFIC_HEADER } from "./traffic-token.ts";
@@ -92,6 +93,5 @@ function tellable({ code, status, message }: SkerryError, port: number): Told {
 }
 
 function pageOf(title: string, message: string): string {
-  const text = message.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head><body><h1>${title}</h1><p>${text}</p></body></html>\n`;
+  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head><body><h1>${title}</h1><p>${escapeHtml(message)}</p></body></html>\n`;
 }

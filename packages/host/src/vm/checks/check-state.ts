@@ -1,4 +1,4 @@
-// What a verdict makes of the state of a check. Pure.
+// State of a check after a verdict. Pure.
 
 import type { CheckState, HostCheck } from "@skerry/contract/host-api/checks";
 import type { Verdict } from "./run-check.ts";

@@ -8,7 +8,7 @@ import type { Running } from "../lifecycle/vm-table.ts";
 import { afterCheck, begunAt, type Counted } from "./check-state.ts";
 import { runCheck, type CheckRun, type Verdict } from "./run-check.ts";
 
-/** What is asked of an engine. */
+/** Calls that checks make on an engine. */
 export interface CheckedVms {
   /** Waits for one that begins. Throws where it does not run in this incarnation. */
   usable(id: string, executionId: string): Promise<Running>;
@@ -31,7 +31,9 @@ interface Checked {
   leftover?: Promise<void>;
 }
 
-/** Between the end of one check and the beginning of the next, where a check takes longer than the interval. */
+/**
+ * Between the end of one check and the beginning of the next, where a check takes longer than the interval.
+ */
 const PAUSE_MIN_MS = 100;
 /** So that the checks of VMs that were started together are not all made together. */
 const FIRST_WITHIN_MS = 1_000;

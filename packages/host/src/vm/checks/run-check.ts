@@ -1,5 +1,5 @@
-// One health check of a guest, which may be hostile: it has a time, a number of bytes and one stream. Nothing that
-// the guest says gets into the verdict but a status: a reason is a text of ours.
+// One health check of a guest, which may be hostile: it has a time, a number of bytes and one stream. Nothing
+// that the guest says gets into the verdict but a status: a reason is a text of ours.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
@@ -18,8 +18,10 @@ export interface CheckRun {
   readonly over: Promise<void>;
 }
 
-/** `abort`: ends it, whatever its verdict. The guest's agent is not taken for dead where it does not answer: a
- *  check that is on its way for too long has failed. */
+/**
+ * `abort`: ends it, whatever its verdict. The guest's agent is not taken for dead where it does not answer: a
+ * check that is on its way for too long has failed.
+ */
 export function runCheck(channel: GuestChannel, check: HostCheck, abort: AbortSignal): CheckRun {
   const stream = channel.open(operationOf(check));
   const over = stream.result().then(

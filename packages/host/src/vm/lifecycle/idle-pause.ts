@@ -114,8 +114,10 @@ export class IdlePause {
     };
   }
 
-  /** The same for a health check: the guest stays as unused as it was, and is paused again where it was. Throws where a
-   *  move holds the guest. */
+  /**
+   * The same for a health check: the guest stays as unused as it was, and is paused again where it was.
+   * Throws where a  move holds the guest.
+   */
   async probe(leave: () => void): Promise<Disposable> {
     if (this.#held !== undefined) throw moving();
     const wasPaused = this.#isPaused;
@@ -270,7 +272,7 @@ export class IdlePause {
 
   async #stop(uses: number): Promise<void> {
     if (this.#uses !== uses || this.#held !== undefined) return;
-    // Of the users that there are none came since the question but checks, of which the next one may be far off.
+    // Only checks came since the question, and the next one may be far off.
     if (this.#users > 0) return this.#askIn(FIRST_QUESTION_MS);
     this.#isPaused = true;
     this.#runsExecution ??= false;

@@ -34,7 +34,7 @@ export interface ConsolePiece {
 
 const MAGIC = "SKRYLOG1";
 const HEADER_BYTES = 48;
-/** Of a file of the version before, in which nothing was written yet. */
+/** Length of a file of the version before, in which nothing was written yet. */
 const HEADER_MIN_BYTES = 40;
 const RING_AT = 4_096;
 const RING_MAX_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
-// When the bytes of a console came, from the second ring of console-log.c's file: pairs of a position and a time,
-// in the order in which they were noted.
+// When the bytes of a console came, from the second ring of console-log.c's file: pairs of a position and a
+// time, in the order in which they were noted.
 
 import type { FileHandle } from "node:fs/promises";
 import type { ConsolePiece, Header } from "./console-log.ts";
@@ -53,7 +53,7 @@ export class ConsoleTimes {
     const end = position + bytes.length;
     let from = position;
     let known = this.#moments.findLastIndex((moment) => moment.position <= position);
-    // What is before it, the reader has behind it.
+    // The reader goes forward alone: earlier times are of no more use.
     if (known > 0) this.#moments = this.#moments.slice(known);
     known = Math.min(known, 0);
     while (from < end) {
