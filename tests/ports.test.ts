@@ -232,3 +232,23 @@ test("a signed URL and a public port open without a token, and only them", async
   await call(platform, "PATCH", path(ports.files, ""), { body: { public: false } });
   expect((await fetch(bare)).status).toBe(401);
 });
+
+test("a machine is stopped when nothing uses it, its check being none, and a request for its port starts it", async () => {
+  const { machines } = platform.client;
+  const { id } = await machines.create({
+    template: "base",
+    command: "cd /srv && exec python3 -m http.server 8000",
+    check: { path: "/", port: 8000, interval: "1s" },
+    autostop: { idle: "10s" },
+    autostart: true,
+  });
+  await machines.upload(id, "/srv/page.txt", "from its disk\n");
+  await until("it is stopped", async () => (await machines.get(id)).status === "stopped", 120_000);
+  expect(await machines.get(id)).toMatchObject({ reason: "stopped because nothing used it", restarts: 0 });
+  const page = `/v1/machines/${id}/ports/8000/page.txt`;
+  expect(await (await call(platform, "GET", page)).text()).toBe("from its disk\n");
+  expect(await machines.get(id)).toMatchObject({ status: "running", restarts: 0 });
+  await machines.stop(id);
+  await refusal(call(platform, "GET", page), 409, "machine_not_running");
+  await machines.destroy(id);
+});

@@ -45,6 +45,7 @@ const flags: readonly (readonly [field: string, flag: string])[] = [
   ["`bound`", "--bound"],
   ["`expires_in`", "--expires-in"],
   ["`stop_timeout`", "--stop-timeout"],
+  ["`autostop.idle`", "--autostop"],
   ["`new_disk`", "--new-disk"],
 ];
 

@@ -18,6 +18,9 @@ test("create prints the id alone on stdout, and its flags become the request", a
     "3",
     "--stop-timeout",
     "1m",
+    "--autostop",
+    "5m",
+    "--autostart",
   ];
   const made = await shell.run("machine", "create", "--template", "base", ...flags, ...life);
   expect([made.code, made.stdout.toString()]).toEqual([0, "mch_0\n"]);
@@ -30,6 +33,8 @@ test("create prints the id alone on stdout, and its flags become the request", a
     command: "exec worker",
     stop_timeout: "1m",
     restart: { policy: "always", max_retries: 3 },
+    autostop: { idle: "5m" },
+    autostart: true,
   });
   expect(server.last.headers["idempotency-key"]).toMatch(/\S/);
   await shell.run("machine", "create", "--template", "base", "--max-retries", "unlimited", "--json");
@@ -37,6 +42,8 @@ test("create prints the id alone on stdout, and its flags become the request", a
     template: "base",
     restart: { max_retries: null },
   });
+  await shell.run("machine", "update", "mch_0", "--no-autostop", "--no-autostart");
+  expect(JSON.parse(server.last.body.toString())).toEqual({ autostop: null, autostart: false });
   expect((await shell.run("machine", "create", "--template", "base", "--max-retries", "few")).code).toBe(2);
 });
 

@@ -29,6 +29,8 @@ export const DETACHED_STDIN_MAX_BYTES = 64 * 1024;
 
 /** Between SIGTERM and SIGKILL to a machine's main process, in milliseconds: default (that of other container engines) and maximum. */
 export const STOP_TIMEOUT_DEFAULT_MS = 10_000;
+/** Of a machine that is stopped when nothing uses it. */
+export const AUTOSTOP_MAX_MS = 24 * 60 * 60_000;
 export const STOP_TIMEOUT_MAX_MS = 5 * 60_000;
 
 /** Restarts of a machine that does not keep running: default and maximum. */

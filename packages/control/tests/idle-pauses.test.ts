@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxForks } from "@skerry/contract/sandboxes/sandbox";
-import { idlePauser } from "../src/sandboxes/idle-pauser.ts";
+import { idlePauser } from "../src/platform/idle-pauser.ts";
 import { never } from "./support/two-hosts.ts";
 import { World, type Answer } from "./support/world.ts";
 

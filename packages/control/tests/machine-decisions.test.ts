@@ -22,6 +22,7 @@ const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
   execution_id: "1",
   host_id: "h",
   stop_timeout_ms: 1,
+  stopped_idle: false,
   health_check: null,
   check_version: 0,
   health: null,

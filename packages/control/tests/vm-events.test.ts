@@ -10,7 +10,7 @@ import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { VmEvent, VmEventList } from "@skerry/contract/vms/events";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { restartQueue } from "../src/machines/restart-queue.ts";
-import { idlePauser } from "../src/sandboxes/idle-pauser.ts";
+import { idlePauser } from "../src/platform/idle-pauser.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { listVmEvents, tellRecurring, type Recurring } from "../src/vms/events/event-store.ts";
 import { denial } from "./support/fake-egress.ts";

@@ -2,7 +2,8 @@
 //
 //   POST   /vms/{id}/pause      PauseVm             Vm, `paused`: it holds neither memory nor CPUs nor a slot. Only sandboxes: a machine is
 //                                                   stopped. Twice is one pause
-//   GET    /unused-vms                              UnusedVms: sandboxes that run and that nothing uses; not known to hosts of versions before it
+//   GET    /unused-vms                              UnusedVms: VMs that run and that nothing uses; not known to hosts of versions before it, of which some list
+//                                                   no machines
 //   PUT    /vms/{id}            VmSpec with `from`  Vm; goes on where it was paused, or begins where a snapshot was taken. At a snapshot a later
 //                                                   incarnation of a sandbox takes the place of the one that is there, which is destroyed
 //                                                   when the snapshot was found whole and fit to run; hosts of versions before answer

@@ -1,7 +1,13 @@
 // When a machine is started again and how it is stopped: what requests and answers about machines share.
 
 import { Type } from "typebox";
-import { RESTART_RETRIES_DEFAULT, RESTART_RETRIES_MAX, STOP_TIMEOUT_MAX_MS } from "../bounds.ts";
+import {
+  AUTOSTOP_MAX_MS,
+  IDLE_MIN_MS,
+  RESTART_RETRIES_DEFAULT,
+  RESTART_RETRIES_MAX,
+  STOP_TIMEOUT_MAX_MS,
+} from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
 import { Duration, Nullable, OneOf } from "../fields.ts";
 import { restartDisks, restartPolicies, type RestartDisk, type RestartPolicy } from "./machine-status.ts";
@@ -62,6 +68,22 @@ export const restartShown = Type.Object(
   },
   closed,
 );
+
+export const autostopFields = Type.Object(
+  {
+    idle: Type.String({
+      ...Duration,
+      examples: ["5m"],
+      description: `How long nothing has to use it, from ${formatDuration(IDLE_MIN_MS)} to ${formatDuration(AUTOSTOP_MAX_MS)}. A use is a call into it, from its first byte to its last: a connection to a port, a command, a terminal, a file. A health check is none.`,
+    }),
+  },
+  { ...closed, description: "Stop it, with its `stop_timeout`, when nothing has used it for so long." },
+);
+
+export const autostart = {
+  description:
+    "A request for one of its ports, and any other call into it, starts it again and waits for it, where `autostop` has stopped it.",
+};
 
 export const stopTimeout = {
   ...Duration,

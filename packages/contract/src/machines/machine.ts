@@ -22,7 +22,14 @@ import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import { COMMAND_MAX_CHARS, STOP_TIMEOUT_DEFAULT_MS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { checkRequest, checkShown, healthShown } from "../checks/health-check.ts";
-import { restartChange, restartRequest, restartShown, stopTimeout } from "./machine-fields.ts";
+import {
+  autostart,
+  autostopFields,
+  restartChange,
+  restartRequest,
+  restartShown,
+  stopTimeout,
+} from "./machine-fields.ts";
 import {
   CRASH_LOOP_RESTARTS,
   machineStatuses,
@@ -75,6 +82,8 @@ export const MachineCreateRequest = named(
       Type.String({ ...stopTimeout, default: formatDuration(STOP_TIMEOUT_DEFAULT_MS) }),
     ),
     check: Type.Optional(checkRequest),
+    autostop: Type.Optional(Nullable(autostopFields)),
+    autostart: Type.Optional(Type.Boolean({ ...autostart, default: false })),
   },
   {
     template: "base",
@@ -106,6 +115,8 @@ export const MachineUpdateRequest = named(
     check: Type.Optional(
       Nullable(checkRequest, { description: "Takes the place of the whole check. Null removes it." }),
     ),
+    autostop: Type.Optional(Nullable(autostopFields, { description: "Null: it is not stopped by itself." })),
+    autostart: Type.Optional(Type.Boolean(autostart)),
     restart_now: Type.Optional(
       Type.Boolean({
         default: false,
@@ -148,6 +159,8 @@ export const Machine = named(
     stop_timeout: Duration,
     check: Nullable(checkShown, { description: "Its health check. Null: it has none." }),
     health: Nullable(healthShown, { description: "What its host has found by the check. Null: no check." }),
+    autostop: Nullable(autostopFields, { description: "Null: it is not stopped by itself." }),
+    autostart: Type.Boolean(autostart),
     host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
     snapshot_id: Nullable(
       Type.String({
@@ -197,6 +210,8 @@ export const Machine = named(
       reason: null,
       last_checked_at: "2026-11-20T18:03:15.204Z",
     },
+    autostop: null,
+    autostart: false,
     host_id: exampleIds.host,
     snapshot_id: null,
     restarts: 1,

@@ -5,7 +5,7 @@
 //   vm-cleanup             30 s   rows against microVMs; also whenever it is woken, or something's time comes
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
-//   idle-pauser            10 s   persistent sandboxes that nothing has used for as long as they say
+//   idle-pauser            10 s   persistent sandboxes and machines that nothing has used for as long as they say
 //   run-ender               5 s   sandboxes that were made for one command, when it has ended
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   template-spreader     10 s   templates on their way to hosts that lack them; also whenever it is woken
@@ -46,7 +46,7 @@ import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartQueue } from "../machines/restart-queue.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
 import { runEnder } from "../sandboxes/run-ender.ts";
-import { idlePauser } from "../sandboxes/idle-pauser.ts";
+import { idlePauser } from "../platform/idle-pauser.ts";
 import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
 import {
   runService,

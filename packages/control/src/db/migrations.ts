@@ -60,6 +60,7 @@ import { invitations } from "./migrations/0061-invitations.ts";
 import { changedMachines } from "./migrations/0062-changed-machines.ts";
 import { keptExecutions } from "./migrations/0064-kept-executions.ts";
 import { healthChecks } from "./migrations/0067-health-checks.ts";
+import { idleMachines } from "./migrations/0068-idle-machines.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -125,6 +126,7 @@ const migrations = [
   { number: 62, name: "changed-machines", text: changedMachines },
   { number: 64, name: "kept-executions", text: keptExecutions },
   { number: 67, name: "health-checks", text: healthChecks },
+  { number: 68, name: "idle-machines", text: idleMachines },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

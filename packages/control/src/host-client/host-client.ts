@@ -148,8 +148,16 @@ export class HostClient {
   }
 
   /** Only for machines. Resolves when it has stopped; its disk is kept. The same call twice is one stop. */
-  stopVm(vm: VmRef, graceMs: number, stop?: AbortSignal): Promise<Vm> {
-    const order: StopVm = { execution_id: vm.execution_id, grace_ms: graceMs };
+  stopVm(
+    vm: VmRef,
+    graceMs: number,
+    {
+      stop,
+      unusedMs,
+    }: { readonly stop?: AbortSignal | undefined; readonly unusedMs?: number | undefined } = {},
+  ): Promise<Vm> {
+    const unused = unusedMs === undefined ? {} : { unused_ms: unusedMs };
+    const order: StopVm = { execution_id: vm.execution_id, grace_ms: graceMs, ...unused };
     const call = {
       method: "POST",
       path: `${vmPath(vm.id)}/stop`,

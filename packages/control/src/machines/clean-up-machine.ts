@@ -57,7 +57,7 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
       );
     case "halt":
       return endUnwanted(context, action, "a microVM that its machine does not want is stopped", async () => {
-        await client.stopVm(action.vm, 0, stop).catch(nothingThere);
+        await client.stopVm(action.vm, 0, { stop }).catch(nothingThere);
       });
     case "discard":
       return endUnwanted(context, action, "a microVM that its machine does not need is removed", () =>
@@ -113,13 +113,13 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
     row.status === "stopping" ? row : await transitionMachine(context.db, row, "stopping");
   if (stopping === undefined) return;
   const patience = AbortSignal.timeout(STOP_PATIENCE_MS);
-  const stopped = await stopMachineOnHost(context, stopping, AbortSignal.any([stop, patience])).catch(
-    (error: unknown) => {
-      if (!patience.aborted) throw error;
-      // The host goes on with it, and the next order joins the one that is under way.
-      return postpone(context.db, stopping, {});
-    },
-  );
+  const stopped = await stopMachineOnHost(context, stopping, {
+    stop: AbortSignal.any([stop, patience]),
+  }).catch((error: unknown) => {
+    if (!patience.aborted) throw error;
+    // The host goes on with it, and the next order joins the one that is under way.
+    return postpone(context.db, stopping, {});
+  });
   // The desired state has changed meanwhile.
   if (stopped?.desired !== "running") return;
   await queueRestart(context.db, row.id, 0);

@@ -123,11 +123,11 @@ function takeRoom(
 /** It inherits all but the name, and what has become of its source: restarts, retries and the last exit code. */
 function insertFork(transaction: Queries, source: MachineRow, snapshot: SnapshotRow): Promise<MachineRow> {
   const { org_id, template, size, vcpus, memory_mib, disk_gib, host_id, metadata, egress } = source;
-  const { health_check } = source;
+  const { health_check, stop_after_idle_ms, autostart } = source;
   const { command, stop_timeout_ms, restart_policy, restart_max_retries, restart_disk, snapshot_id } = source;
   return insertMachine(transaction, {
     ...{ org_id, template, size, vcpus, memory_mib, disk_gib, host_id, metadata, egress },
-    health_check,
+    ...{ health_check, stop_after_idle_ms, autostart },
     ...{ command, stop_timeout_ms, restart_policy, restart_max_retries, restart_disk, snapshot_id },
     env: wholeEnv(source.env),
     id: newId("machine"),

@@ -13,7 +13,7 @@ import { merged } from "../values/merged.ts";
 import { readSize } from "../values/sizes.ts";
 import { wholeEnv } from "../vms/env.ts";
 import { checkVmName } from "../vms/vm-names.ts";
-import { readRestart } from "./machine-params.ts";
+import { readAutostop, readRestart } from "./machine-params.ts";
 import type { MachineRow } from "./machine-store.ts";
 import type { MachineUpdate } from "./machine-update-store.ts";
 
@@ -29,6 +29,9 @@ export function changedMachine(row: MachineRow, request: MachineUpdateRequest): 
         : readBoundedDuration("stop_timeout", stopTimeout, STOP_TIMEOUT_MAX_MS),
     ...restartOf(row, request.restart),
     health_check: checkOf(row, request.check),
+    stop_after_idle_ms:
+      request.autostop === undefined ? row.stop_after_idle_ms : readAutostop(request.autostop),
+    autostart: request.autostart ?? row.autostart,
     pending: pendingOf(row, request),
   };
 }
@@ -90,6 +93,8 @@ const fieldsOf = {
   restart: ["restart_policy", "restart_max_retries", "restart_disk"],
   stop_timeout: ["stop_timeout_ms"],
   check: ["health_check"],
+  autostop: ["stop_after_idle_ms"],
+  autostart: ["autostart"],
 } as const satisfies Readonly<Record<string, readonly (keyof MachineUpdate)[]>>;
 
 function pendingText(pending: PendingValues | null): string {

@@ -71,6 +71,8 @@ function takeRoom(context: Context, { caller, params, attempt }: Placing): Promi
         command: params.command,
         stop_timeout_ms: params.stopTimeoutMs,
         health_check: params.check,
+        stop_after_idle_ms: params.stopAfterIdleMs,
+        autostart: params.autostart,
         restart_policy: params.restart.policy,
         restart_max_retries: params.restart.maxRetries,
         restart_disk: params.restart.disk,

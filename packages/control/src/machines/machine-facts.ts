@@ -21,6 +21,7 @@ export interface MachineFact extends Pick<
   | "execution_id"
   | "host_id"
   | "stop_timeout_ms"
+  | "stopped_idle"
   | "health_check"
   | "check_version"
   | "health"
@@ -50,7 +51,7 @@ export interface MachineFact extends Pick<
 }
 
 const FACTS = sql`
-  id, org_id, status, desired, restart_wished, version, execution_id, host_id, stop_timeout_ms, health_check, check_version, health, restart_policy,
+  id, org_id, status, desired, restart_wished, version, execution_id, host_id, stop_timeout_ms, stopped_idle, health_check, check_version, health, restart_policy,
   restart_max_retries, retries, host_lost, rollback_to, reason, attempts,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting, started_at is not null as has_run,

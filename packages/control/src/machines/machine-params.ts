@@ -2,6 +2,8 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import {
+  AUTOSTOP_MAX_MS,
+  IDLE_MIN_MS,
   RESTART_RETRIES_DEFAULT,
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
@@ -15,7 +17,7 @@ import type { StoredCheck } from "../db/tables/machine-tables.ts";
 import type { SnapshotRow } from "../snapshots/snapshots.ts";
 import { readOrigin, sizeOf, type VmOrigin } from "../snapshots/vm-origin.ts";
 import { readCheck } from "../values/health-checks.ts";
-import { readBoundedDuration } from "../values/durations.ts";
+import { readBoundedDuration, readDurationWithin } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkTogether } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
@@ -33,6 +35,8 @@ export interface MachineParams {
   readonly command: string | null;
   readonly stopTimeoutMs: number;
   readonly check: StoredCheck | null;
+  readonly stopAfterIdleMs: number | null;
+  readonly autostart: boolean;
   readonly restart: {
     readonly policy: RestartPolicy;
     readonly maxRetries: number | null;
@@ -80,8 +84,16 @@ function readFields(request: MachineCreateRequest): Omit<MachineParams, "origin"
         ? STOP_TIMEOUT_DEFAULT_MS
         : readBoundedDuration("stop_timeout", request.stop_timeout, STOP_TIMEOUT_MAX_MS),
     check: request.check === undefined ? null : readCheck(request.check),
+    stopAfterIdleMs: readAutostop(request.autostop ?? null),
+    autostart: request.autostart ?? false,
     restart: readRestart(request.restart ?? {}),
   };
+}
+
+const idleBounds = { minMs: IDLE_MIN_MS, maxMs: AUTOSTOP_MAX_MS };
+
+export function readAutostop(asked: NonNullable<MachineCreateRequest["autostop"]> | null): number | null {
+  return asked === null ? null : readDurationWithin("autostop.idle", asked.idle, idleBounds);
 }
 
 /**

@@ -54,7 +54,7 @@ const acts: Readonly<Record<MachinePowerAction, Do>> = {
   stop: async (context, row) => {
     if (row.status === "running") return stopNow(context, row, { desired: "stopped", restart_wished: false });
     if (isAtRest(row)) return stopAtRest(context, row);
-    return changeMachine(context.db, row, { desired: "stopped", restart_wished: false });
+    return changeMachine(context.db, row, stoppedForGood);
   },
   restart: async (context, row) => {
     if (isAtRest(row)) return startByRequest(context, row);
@@ -63,6 +63,9 @@ const acts: Readonly<Record<MachinePowerAction, Do>> = {
     return changeMachine(context.db, row, change);
   },
 };
+
+/** No call starts it again. */
+const stoppedForGood = { desired: "stopped", restart_wished: false, stopped_idle: false } as const;
 
 export function isAtRest({ status }: MachineRow): boolean {
   return status === "stopped" || status === "failed";
@@ -75,7 +78,7 @@ function startByRequest(context: Context, row: MachineRow, newDisk = false): Pro
 
 /** It does not run; from now on nothing starts it again. Where its host was lost with it, VM cleanup stops what comes back. */
 function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | undefined> {
-  const change = { desired: "stopped", restart_wished: false } as const;
+  const change = stoppedForGood;
   return context.db.transaction().execute(async (transaction) => {
     const stopped =
       row.status === "failed"

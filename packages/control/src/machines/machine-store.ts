@@ -32,6 +32,8 @@ export interface NewMachine extends NewVmRow {
   readonly command: string | null;
   readonly stop_timeout_ms: number;
   readonly health_check: StoredCheck | null;
+  readonly stop_after_idle_ms: number | null;
+  readonly autostart: boolean;
   readonly restart_policy: RestartPolicy;
   readonly restart_max_retries: number | null;
   readonly restart_disk: RestartDisk;
@@ -125,6 +127,7 @@ export type MachineChange = Pick<
   | "reason"
   | "desired"
   | "restart_wished"
+  | "stopped_idle"
   | "execution_id"
   | "host_id"
   | "disk_gib"
@@ -169,6 +172,7 @@ export async function transitionMachine(
     retry_at: now,
     // A start that ends is told as it was begun.
     ...(to === "running" ? {} : { next_event: null }),
+    ...(to === "running" || to === "starting" ? { stopped_idle: false } : {}),
     ...(to === "failed" ? { unique_name: nameOfUsable } : {}),
     ...(to === "destroying" ? { env: erasedEnv } : {}),
     ...(to === "destroyed" ? { destroyed_at: now, reason: withoutFailure } : {}),

@@ -18,6 +18,8 @@ export interface MachineUpdate {
   readonly restart_disk: RestartDisk;
   readonly pending: PendingValues | null;
   readonly health_check: StoredCheck | null;
+  readonly stop_after_idle_ms: number | null;
+  readonly autostart: boolean;
 }
 
 /**

@@ -11,6 +11,7 @@ import type { WaitsFor } from "@skerry/contract/waits-for";
 import { checkShownOf } from "../values/health-checks.ts";
 import { waitsForOf } from "../waits/stored-wait.ts";
 import { healthOf } from "./machine-health.ts";
+import { isBeginning, notRunningMachine, wakeMachine } from "./wake-machine.ts";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
@@ -71,16 +72,9 @@ export const machineVms: VmKind = {
   isId: (id) => isId("machine", id),
   get: getMachine,
   settled: getMachine,
-  wake: (_context, _caller, row) => Promise.reject(machineVms.notRunning(row)),
-  notRunning: ({ status, reason }) =>
-    new SkerryError(
-      "machine_not_running",
-      `The machine is ${status}${reason === null ? "" : ` (${reason})`}.`,
-      {
-        remediation: "Start it, or wait until it runs.",
-        context: { status },
-      },
-    ),
+  wake: (context, caller, row) => wakeMachine(context, caller, row.id),
+  notRunning: notRunningMachine,
+  isBeginning,
   ended: (cause) =>
     new SkerryError("machine_not_running", "The microVM of the machine has ended.", {
       remediation: "Read the machine for the reason and for when it is started again.",
@@ -102,7 +96,23 @@ export function machineFor(caller: Caller, row: MachineRow): Machine {
   return mayReadEnv(caller, "machines") ? { ...machine, env: row.env, pending: row.pending } : machine;
 }
 
-/** As anybody who may read it sees it. */
+/** How it is started again, stopped and checked. */
+function policiesOf(row: MachineRow) {
+  return {
+    restart: {
+      policy: row.restart_policy,
+      max_retries: row.restart_max_retries,
+      disk: row.restart_disk,
+    },
+    stop_timeout: formatDuration(row.stop_timeout_ms),
+    check: row.health_check && checkShownOf(row.health_check),
+    health: healthOf(row),
+    autostop: row.stop_after_idle_ms === null ? null : { idle: formatDuration(row.stop_after_idle_ms) },
+    autostart: row.autostart,
+  };
+}
+
+/** As every reader of the machine sees it. */
 export function machineOf(row: MachineRow): Machine {
   return {
     id: row.id,
@@ -116,14 +126,7 @@ export function machineOf(row: MachineRow): Machine {
     egress: row.egress,
     command: row.command,
     pending: pendingWithoutValues(row.pending),
-    restart: {
-      policy: row.restart_policy,
-      max_retries: row.restart_max_retries,
-      disk: row.restart_disk,
-    },
-    stop_timeout: formatDuration(row.stop_timeout_ms),
-    check: row.health_check && checkShownOf(row.health_check),
-    health: healthOf(row),
+    ...policiesOf(row),
     host_id: row.host_id,
     snapshot_id: row.snapshot_id,
     restarts: row.restarts,

@@ -2,6 +2,7 @@
 // with a new execution id and a claim, so another replica finishes it when this one dies.
 
 import { SkerryError } from "@skerry/contract/errors";
+import { insertAuditEvents, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { VmStartOptions } from "../host-client/host-client.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
@@ -38,13 +39,15 @@ export interface StartOptions {
   readonly change?: MachineChange;
   /** Leaves the start to the replica that finds its claim lapsed. */
   readonly stop?: AbortSignal;
+  /** Is recorded with the start, for which no operation of the API does so. */
+  readonly event?: NewAuditEvent;
 }
 
 /** Starts a machine that is stopped or has failed. Undefined where another writer was first. */
 export async function startMachine(
   context: Context,
   row: MachineRow,
-  { change = {}, stop, newDisk = false }: StartOptions,
+  { change = {}, stop, event, newDisk = false }: StartOptions,
 ): Promise<MachineRow | undefined> {
   return timed(context.metrics.machineStart, async () => {
     const { on, anew } = await placeFor(context, row, newDisk);
@@ -75,7 +78,9 @@ export async function startMachine(
         // A new disk has nothing of the snapshot that the old one came from.
         ...(keepsDisk ? {} : { disk_gib: template.disk_gib, snapshot_id: null, rollback_to: null }),
       });
-      if (starting !== undefined) await cancelRestart(transaction, row.id);
+      if (starting === undefined) return undefined;
+      await cancelRestart(transaction, row.id);
+      if (event !== undefined) await insertAuditEvents(transaction, [event]);
       return starting;
     });
     const isAsSeen = async () => (await machineById(context.db, row.id))?.version === row.version;

@@ -8,7 +8,14 @@ import { clientOf } from "../vms/vm-kind.ts";
 
 type Stopping = Pick<
   MachineRow,
-  "id" | "version" | "status" | "execution_id" | "host_id" | "stop_timeout_ms" | "restart_wished"
+  | "id"
+  | "version"
+  | "status"
+  | "execution_id"
+  | "host_id"
+  | "stop_timeout_ms"
+  | "restart_wished"
+  | "stopped_idle"
 >;
 
 /**
@@ -18,16 +25,21 @@ type Stopping = Pick<
 export async function stopMachineOnHost(
   context: Context,
   row: Stopping,
-  stop?: AbortSignal,
+  { stop, unusedMs }: { readonly stop?: AbortSignal | undefined; readonly unusedMs?: number } = {},
 ): Promise<MachineRow | undefined> {
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = await clientOf(context, row);
-  const vm = await client.stopVm(row, row.stop_timeout_ms, stop).catch(nothingThere);
+  const vm = await client.stopVm(row, row.stop_timeout_ms, { stop, unusedMs }).catch(nothingThere);
   return transitionMachine(context.db, row, "stopped", {
     ...atRest,
-    reason: row.restart_wished ? "stopped to be started again" : "stopped by request",
+    reason: reasonOf(row),
     exit_code: vm?.exit?.exit_code ?? null,
   });
+}
+
+function reasonOf({ restart_wished: isRestarted, stopped_idle: isIdle }: Stopping): string {
+  if (isRestarted) return "stopped to be started again";
+  return isIdle ? "stopped because nothing used it" : "stopped by request";
 }
 
 /** A VM that is not there, or that is another one by now, has stopped. */

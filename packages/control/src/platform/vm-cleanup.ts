@@ -10,7 +10,7 @@ import { withoutArrivals } from "../moves/arrivals.ts";
 import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
 import { cleanUpSandbox } from "../sandboxes/clean-up-sandbox.ts";
 import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
-import { checkWork } from "../machines/machine-checks.ts";
+import { checkWork } from "../machines/check-work.ts";
 import { cleanUpMachine } from "../machines/clean-up-machine.ts";
 import { machineReconcileActions, type MachineAction } from "../machines/machine-reconcile.ts";
 import { snapshotWork } from "../snapshots/clean-up-snapshots.ts";

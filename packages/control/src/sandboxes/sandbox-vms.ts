@@ -24,6 +24,8 @@ export const sandboxVms: VmKind = {
     return resumeSandbox(context, caller, { id, why: "a call into it", event, isByCall: true });
   },
   notRunning,
+  // Its processes go on where they were.
+  isBeginning: () => Promise.resolve(false),
   ended,
   busy: (cause) => cause,
 };

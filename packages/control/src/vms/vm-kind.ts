@@ -39,6 +39,8 @@ export interface VmKind {
   /** Of one that takes no work: resumes it where it is paused, or waits for who does. Throws where it takes none in the end. */
   wake(context: Context, caller: Tenant, row: VmRow): Promise<VmRow>;
   notRunning(row: VmRow): SkerryError;
+  /** It was started a moment ago, perhaps by a call, which then waits until a server listens. */
+  isBeginning(context: Context, caller: Tenant, vm: VmAtHost): Promise<boolean>;
   /** Its microVM is not there although its row runs. */
   ended(cause: SkerryError): SkerryError;
   /** More is asked of it at once than it takes. */

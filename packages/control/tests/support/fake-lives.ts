@@ -88,6 +88,8 @@ async function stop(host: FakeHost, { id, request, response }: HostCall): Promis
   const vm = host.vms.get(id);
   if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
   if (vm.execution_id !== order.execution_id) throw new SkerryError("stale_execution", "another incarnation");
+  if ((order.unused_ms ?? 0) > (host.pauses.unusedMs?.get(id) ?? 0))
+    throw new SkerryError("vm_in_use", "It is in use.");
   const exit = { exit_code: 143, signal: 15, oom_killed: false };
   if (vm.status === "running") host.vms.set(id, { ...vm, status: "stopped", exit });
   sendJson(response, 200, publicPart(host.vms.get(id) ?? vm));

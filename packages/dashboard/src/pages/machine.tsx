@@ -105,6 +105,7 @@ function Details({ machine }: { readonly machine: Machine }) {
           ["Health", healthText(machine)],
           ["Health check", checkText(machine)],
           ["Restart policy", machine.restart.policy],
+          ["Stops by itself", autostopText(machine)],
           ["Restarts", machine.restarts],
           ["Exit code", machine.exit_code],
           ["Next start", machine.restart_at === null ? null : <When at={machine.restart_at} />],
@@ -127,6 +128,11 @@ function healthText({ health }: Machine): ComponentChildren {
       {health.reason !== null && `: ${health.reason}`}
     </>
   );
+}
+
+function autostopText({ autostop, autostart }: Machine): string | null {
+  if (autostop == null) return null;
+  return `after ${autostop.idle} without a use${autostart ? ", and a call starts it" : ""}`;
 }
 
 function checkText({ check }: Machine): string | null {

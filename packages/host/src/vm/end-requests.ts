@@ -1,6 +1,7 @@
 // Requests that end a VM or give its disk a new start, in every state of its entry. A request that has to wait
 // for another one looks at the entry again afterwards.
 
+import { checkUnused, inUse } from "./saved/pause-requests.ts";
 import type { StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { Adopter } from "./adoption/adopter.ts";
 import { recoverRecord } from "./lifecycle/recover-record.ts";
@@ -28,11 +29,13 @@ export class EndRequests {
 
   /** Stops this incarnation of a machine with a grace period and keeps its disk. One that has ended by
    *  itself keeps its status. */
-  async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
+  async stop(id: string, { execution_id, grace_ms, ...unless }: StopVm): Promise<Vm> {
     const { table, lifecycle, adopter } = this.#options;
     const entry = onlyMachines(table.of(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
       case "adopting":
+        // When it was used last is not known here yet.
+        if (unless.unused_ms !== undefined) throw inUse();
         await adopter.stopWithin(entry, grace_ms);
         return this.stop(id, { execution_id, grace_ms });
       case "creating":
@@ -43,6 +46,7 @@ export class EndRequests {
         throw diskUnreadable(entry.record);
       case "running":
         lifecycle.requireOpen();
+        if (entry.ending === undefined) checkUnused(entry, unless);
         if (entry.ending === undefined) await lifecycle.stop(entry, grace_ms);
         else await entry.ending;
         return this.stop(id, { execution_id, grace_ms });

@@ -17,12 +17,12 @@ export class RunningVms {
     this.#slots = slots;
   }
 
-  /** Sandboxes that nothing uses. */
+  /** Those that nothing uses. */
   unused(): UnusedVm[] {
     return this.#table.all.flatMap((entry) => {
       if (entry.state !== "running" || entry.ending !== undefined) return [];
-      const { id, execution_id, machine } = entry.record;
-      const unusedMs = machine === undefined ? entry.idlePause.unusedMs : undefined;
+      const { id, execution_id } = entry.record;
+      const { unusedMs } = entry.idlePause;
       return unusedMs === undefined ? [] : [{ id, execution_id, unused_ms: Math.floor(unusedMs) }];
     });
   }

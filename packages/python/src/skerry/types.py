@@ -1997,6 +1997,12 @@ class MachineHealth(TypedDict):
     last_checked_at: Optional[str]
 
 
+class MachineAutostop(TypedDict):
+    #: How long nothing has to use it, from 10s to 24h. A use is a call into it, from its first byte to its last: a
+    #: connection to a port, a command, a terminal, a file. A health check is none.
+    idle: str
+
+
 class MachineWaitsFor(TypedDict):
     #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
     #: `context`: the context of a build. `attempt`: the time of the next attempt.
@@ -2037,6 +2043,11 @@ class Machine(TypedDict):
     check: Optional[MachineCheck]
     #: What its host has found by the check. Null: no check.
     health: Optional[MachineHealth]
+    #: Null: it is not stopped by itself.
+    autostop: Optional[MachineAutostop]
+    #: A request for one of its ports, and any other call into it, starts it again and waits for it, where `autostop`
+    #: has stopped it.
+    autostart: bool
     #: Where it runs, or where its disk is.
     host_id: Optional[str]
     #: The snapshot that it comes from, or that was taken of it last. It may be deleted.
@@ -2096,6 +2107,12 @@ class MachineCreateRequestCheck(TypedDict, total=False):
     restart: bool
 
 
+class MachineCreateRequestAutostop(TypedDict):
+    #: How long nothing has to use it, from 10s to 24h. A use is a call into it, from its first byte to its last: a
+    #: connection to a port, a command, a terminal, a file. A health check is none.
+    idle: str
+
+
 class MachineCreateRequest(TypedDict, total=False):
     #: Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.
     template: str
@@ -2120,6 +2137,11 @@ class MachineCreateRequest(TypedDict, total=False):
     stop_timeout: str
     #: Either `path` and `port`, or `command`.
     check: MachineCreateRequestCheck
+    #: Stop it, with its `stop_timeout`, when nothing has used it for so long.
+    autostop: Optional[MachineCreateRequestAutostop]
+    #: A request for one of its ports, and any other call into it, starts it again and waits for it, where `autostop`
+    #: has stopped it. Default: `false`.
+    autostart: bool
 
 
 class MachineEnd(TypedDict):
@@ -2213,6 +2235,12 @@ class MachineUpdateRequestCheck(TypedDict, total=False):
     restart: bool
 
 
+class MachineUpdateRequestAutostop(TypedDict):
+    #: How long nothing has to use it, from 10s to 24h. A use is a call into it, from its first byte to its last: a
+    #: connection to a port, a command, a terminal, a file. A health check is none.
+    idle: str
+
+
 class MachineUpdateRequest(TypedDict, total=False):
     #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
     #: as an id does (`sbx_`, `mch_`).
@@ -2231,6 +2259,11 @@ class MachineUpdateRequest(TypedDict, total=False):
     stop_timeout: str
     #: Takes the place of the whole check. Null removes it.
     check: Optional[MachineUpdateRequestCheck]
+    #: Null: it is not stopped by itself.
+    autostop: Optional[MachineUpdateRequestAutostop]
+    #: A request for one of its ports, and any other call into it, starts it again and waits for it, where `autostop`
+    #: has stopped it.
+    autostart: bool
     #: Restart the machine where something is `pending` after the change, so that it takes effect. One that was stopped
     #: stays stopped. Default: `false`.
     restart_now: bool

@@ -16,6 +16,8 @@ export interface PolicyFlags {
   readonly maxRetries?: number | typeof UNLIMITED;
   readonly restartDisk?: RestartDisk;
   readonly stopTimeout?: string;
+  readonly autostop?: string | false;
+  readonly autostart?: boolean;
 }
 
 const UNLIMITED = "unlimited";
@@ -47,7 +49,11 @@ export function addPolicyFlags(
     .option(
       "--stop-timeout <duration>",
       `from SIGTERM to SIGKILL${defaults.stopTimeout === undefined ? ", at most 5m" : by("stopTimeout", ", at most 5m")}`,
-    );
+    )
+    .option("--autostop <duration>", "stop it when nothing has used it for so long")
+    .option("--no-autostop", "do not stop it by itself")
+    .option("--autostart", "a call into it starts it again where --autostop has stopped it")
+    .option("--no-autostart", "no call starts it");
 }
 
 function retries(text: string): number | typeof UNLIMITED {
@@ -59,14 +65,25 @@ function retries(text: string): number | typeof UNLIMITED {
   );
 }
 
-export function policyRequest(flags: PolicyFlags): Pick<MachineUpdateRequest, "restart" | "stop_timeout"> {
+export function policyRequest(
+  flags: PolicyFlags,
+): Pick<MachineUpdateRequest, "restart" | "stop_timeout" | "autostop" | "autostart"> {
   const restart = given({
     policy: flags.restart,
     max_retries: flags.maxRetries === UNLIMITED ? null : flags.maxRetries,
     disk: flags.restartDisk,
   });
   return {
-    ...given({ stop_timeout: flags.stopTimeout }),
+    ...given({
+      stop_timeout: flags.stopTimeout,
+      autostop: autostopOf(flags),
+      autostart: flags.autostart,
+    }),
     ...(Object.keys(restart).length === 0 ? {} : { restart }),
   };
+}
+
+function autostopOf({ autostop }: PolicyFlags): MachineUpdateRequest["autostop"] {
+  if (autostop === false) return null;
+  return autostop === undefined ? undefined : { idle: autostop };
 }

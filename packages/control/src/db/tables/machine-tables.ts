@@ -75,6 +75,12 @@ export interface MachineTables {
     /** Null: nothing waits for a start. */
     pending: ColumnType<PendingValues | null, string | null | undefined, string | null>;
     stop_timeout_ms: number;
+    /** Null: it is not stopped by itself. */
+    stop_after_idle_ms: ColumnType<number | null, number | null | undefined, number | null>;
+    /** A call into it starts it where it was stopped by itself. */
+    autostart: Generated<boolean>;
+    /** It was stopped, or is about to be, because nothing used it. */
+    stopped_idle: Generated<boolean>;
     /** Null: none. */
     health_check: ColumnType<StoredCheck | null, string | null | undefined, string | null>;
     /** Counts the changes of the check. */

@@ -7,6 +7,7 @@ import { requestSignal } from "../../api/request-signal.ts";
 import type { Handler } from "../../api/routes.ts";
 import type { Context } from "../../context.ts";
 import { checkUpgrade, upgrade } from "../../http/upgrades.ts";
+import { connectPort } from "../ports/connect-port.ts";
 import { portError } from "../ports/ports.ts";
 import { callVm, vmError, type VmKind } from "../vm-kind.ts";
 import type { forwardPortOperation } from "./forward-operations.ts";
@@ -35,7 +36,9 @@ export function forwardPortHandler(
       ended: AbortSignal.any([gone, vm.ended]),
       connect: async (left) => {
         try {
-          return await callVm(context, caller, ref, (at, client) => client.ports.connect(at, port, left));
+          return await callVm(context, caller, ref, (vm, client) =>
+            connectPort(context, caller, { kind, vm, client, port }, left),
+          );
         } catch (error) {
           throw portError(await vmError(context, caller, ref, error), { kind, port });
         }

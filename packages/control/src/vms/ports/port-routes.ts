@@ -17,6 +17,7 @@ import { portOptionsOf } from "../signed-urls/visitors.ts";
 import type { PortOptions } from "../../db/tables/sandbox-tables.ts";
 import { callVm, vmError, type VmKind } from "../vm-kind.ts";
 import type { listPortsOperation, requestPortOperation, setPortAccessOperation } from "./port-operations.ts";
+import { connectPort } from "./connect-port.ts";
 import { readPort, splitPortUrl } from "./port-path.ts";
 import { listPorts, portError, setPortAccess } from "./ports.ts";
 import { isVisit, noticeOf } from "./port-notice.ts";
@@ -68,7 +69,7 @@ export function requestPortHandler(
           target: {
             host: `${vm.execution_id}:${port}`,
             connect: async () => {
-              const connection = await client.ports.connect(vm, port, call.gone);
+              const connection = await connectPort(context, tenant, { kind, vm, client, port }, call.gone);
               return isTls ? overTls(connection, call.gone) : connection;
             },
           },

@@ -117,7 +117,11 @@ async function syncDisk({ live, idlePause }: Running): Promise<void> {
   }
 }
 
-function checkUnused({ idlePause }: Running, { unused_ms = 0 }: PauseVm): void {
+export function checkUnused({ idlePause }: Running, { unused_ms = 0 }: Pick<PauseVm, "unused_ms">): void {
   if (unused_ms === 0 || (idlePause.unusedMs ?? 0) >= unused_ms) return;
-  throw new SkerryError("vm_in_use", "The VM is in use, or was a moment ago.");
+  throw inUse();
+}
+
+export function inUse(): SkerryError {
+  return new SkerryError("vm_in_use", "The VM is in use, or was a moment ago.");
 }

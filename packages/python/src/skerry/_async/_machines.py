@@ -13,6 +13,7 @@ from ..types import (
     EgressRequest,
     Machine,
     MachineForks,
+    MachineCreateRequestAutostop,
     MachineCreateRequestCheck,
     MachineCreateRequestRestart,
     MachineList,
@@ -47,12 +48,14 @@ class AsyncMachines(AsyncVmCalls):
         restart: Optional[MachineCreateRequestRestart] = None,
         stop_timeout: Optional[str] = None,
         check: Optional[MachineCreateRequestCheck] = None,
+        autostop: Optional[MachineCreateRequestAutostop] = None,
+        autostart: Optional[bool] = None,
     ) -> Machine:
         """Creates a machine and waits until it runs.
 
         Either ``template`` or a ``snapshot`` of a machine is needed, each by id or name; the main process of a snapshot goes on.
         ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
-        again, up to ten times in a row. ``check`` is its health check, which its host runs. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
+        again, up to ten times in a row. ``check`` is its health check, which its host runs; ``autostop`` stops it when nothing uses it, and ``autostart`` has a call start it again. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
         creates one machine.
 
         A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
@@ -70,6 +73,8 @@ class AsyncMachines(AsyncVmCalls):
             "restart": restart,
             "stop_timeout": stop_timeout,
             "check": check,
+            "autostop": autostop,
+            "autostart": autostart,
         }
         request = Request("POST", "/v1/machines", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
         return await self._http.created(request, Machine, lambda made: Request("DELETE", self._at(made["id"])))
