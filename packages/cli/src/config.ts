@@ -52,6 +52,11 @@ export function readSettings({ apiUrl, token, org }: Flags, env: Environment = p
   };
 }
 
+/** The address of the dashboard, with a slash at the end. */
+export function dashboardOf({ apiUrl }: Pick<Settings, "apiUrl">): string {
+  return `${apiUrl.replace(/\/+$/, "")}/ui/`;
+}
+
 /** The address that a flag or the environment names; saved settings do not count. */
 export function namedApiUrl({ apiUrl }: Flags, env: Environment = process.env): string | undefined {
   const named = env["SKERRY_API_URL"];

@@ -160,6 +160,8 @@ test("members are listed, added with a token alone on stdout, changed and remove
   });
   await shell.run("org", "add-member", "Cy", "--expires-in", "24h");
   expect(JSON.parse(api.last.body.toString())).toEqual({ name: "Cy", role: "member", expires_in: "24h" });
+  const linked = await shell.run("org", "add-member", "Di", "--link");
+  expect(linked.stdout.toString()).toBe(`${api.baseUrl}/ui/login#token=sk_first\n`);
   await shell.run("org", "add-member", USER, "--role", "viewer");
   expect(JSON.parse(api.last.body.toString())).toEqual({ user_id: USER, role: "viewer" });
   await shell.run("org", "add-member", "usr_01kb3", "--role", "viewer");

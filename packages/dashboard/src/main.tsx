@@ -3,13 +3,13 @@ import { render } from "preact";
 import { App } from "./shell/app.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { startLive } from "./live/live.ts";
-import { takeLoginCode } from "./login-code.ts";
+import { takeAskedLogin } from "./asked-login.ts";
 import { startRouter } from "./router.ts";
 import { followOtherTabs } from "./session.ts";
 import { watchServedVersion } from "./served-version.ts";
 import { makeTextsVisible } from "./ui/visible-nodes.ts";
 
-takeLoginCode();
+takeAskedLogin();
 startRouter();
 startKeys();
 startLive();

@@ -80,7 +80,8 @@ test("a member is added, gets another role, and is removed", async () => {
   await page.getByText("Add a member").click();
   await page.getByRole("group").filter({ hasText: "Add a member" }).getByLabel("Name").fill("Grace");
   await page.getByRole("button", { name: "Add", exact: true }).click();
-  const secret = await page.getByRole("status").locator("code").innerText();
+  const secret = await page.getByRole("status").locator("code").first().innerText();
+  await page.getByText(`${dashboard.url}/ui/login#token=${secret}`).waitFor();
   const me = await world.call("GET", "/v1/auth/me", { token: secret });
   expect(me.body).toMatchObject({ name: "Grace", role: "member" });
   const line = page.getByRole("listitem").filter({ hasText: "Grace" });

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { readSettings, type Flags } from "../config.ts";
+import { dashboardOf } from "../config.ts";
 import { addExamples } from "../options.ts";
 
 interface OpenFlags {
@@ -29,7 +29,7 @@ export function registerOpenCommand(program: Command, cli: Cli): void {
 async function openDashboard(cli: Cli, { print, json }: OpenFlags, self: Command): Promise<void> {
   const client = await cli.client(self);
   const { code, expires_at } = await client.sessions.createLoginCode({ signal: cli.signal });
-  const page = `${readSettings(self.optsWithGlobals<Flags>()).apiUrl.replace(/\/+$/, "")}/ui/`;
+  const page = dashboardOf(cli.settings(self));
   const url = `${page}login#code=${code}`;
   if (json === true) return cli.output.json({ url, expires_at });
   if (print === true) return cli.output.line(url);

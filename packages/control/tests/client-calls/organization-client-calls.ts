@@ -92,7 +92,7 @@ export const organizationClientCalls = {
     cli: forBrowsers,
   },
   createSession: {
-    sdk: leftOut("only a page of the server can log in: packages/dashboard/tests/login-code.test.ts"),
+    sdk: leftOut("only a page of the server can log in: packages/dashboard/tests/asked-login.test.ts"),
     python: forBrowsers,
     cli: forBrowsers,
   },

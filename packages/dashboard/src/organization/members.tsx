@@ -4,6 +4,7 @@ import type { Member } from "@skerry/sdk";
 import { schema as addSchema } from "openapi:MemberAddRequest";
 import { schema as updateSchema } from "openapi:MemberUpdateRequest";
 import { skerry } from "../api.ts";
+import { invitationAddress } from "../asked-login.ts";
 import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { me } from "../session.ts";
 import { Action } from "../ui/action.tsx";
@@ -49,11 +50,18 @@ export function Members({ organization, members }: MembersProps) {
         />
       </details>
       {invitation.value !== "" && (
-        <Secret
-          label="The new member's first token"
-          text={invitation.value}
-          help="Hand it over: it works in this organization, and is shown this once."
-        />
+        <>
+          <Secret
+            label="The new member's first token"
+            text={invitation.value}
+            help="Hand it over: it works in this organization, and is shown this once."
+          />
+          <Secret
+            label="Address that logs a browser in with it"
+            text={invitationAddress(invitation.value)}
+            help="In place of the token. Opening it asks first, and uses nothing up."
+          />
+        </>
       )}
       <Waiting of={members}>
         <ul class="plain">

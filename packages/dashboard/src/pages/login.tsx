@@ -5,7 +5,7 @@ import type { Me } from "@skerry/sdk";
 import type { LoginCodeOwner, SessionCreateRequest } from "@skerry/contract/organizations/session";
 import { useEffect } from "preact/hooks";
 import { skerry } from "../api.ts";
-import { loginCode } from "../login-code.ts";
+import { askedLogin } from "../asked-login.ts";
 import { me, session, tellOtherTabs } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
 
@@ -21,24 +21,26 @@ export function Login() {
     } catch (failure) {
       error.value = failure;
     } finally {
-      loginCode.value = undefined;
+      askedLogin.value = undefined;
       isBusy.value = false;
     }
   };
   const current = me.value;
-  const code = loginCode.value;
+  const asked = askedLogin.value;
   useEffect(() => {
     document.title = "Log in · Skerry";
   }, []);
   const props = { isBusy: isBusy.value, logIn: (request: SessionCreateRequest) => void logIn(request) };
   const refuse = (failure: unknown) => {
     error.value = failure;
-    loginCode.value = undefined;
+    askedLogin.value = undefined;
   };
   return (
     <main class="alone">
       <h1>Skerry</h1>
-      {code === undefined ? <TokenForm {...props} /> : <Question {...{ ...props, code, current, refuse }} />}
+      {asked === undefined && <TokenForm {...props} />}
+      {asked?.code !== undefined && <Question {...{ ...props, code: asked.code, current, refuse }} />}
+      {asked?.token !== undefined && <Invitation {...{ ...props, asked, current }} />}
       {error.value !== undefined && <Failure error={error.value} />}
     </main>
   );
@@ -66,12 +68,7 @@ function Question({ isBusy, logIn, code, current, refuse }: QuestionProps) {
   const { name, organization_name } = owner.value;
   return (
     <>
-      {current !== null && (
-        <p>
-          This browser is logged in as <strong>{current.name}</strong> of{" "}
-          <strong>{current.organization_name}</strong>.
-        </p>
-      )}
+      <LoggedInAlready current={current} />
       <p>
         Log in to <strong>{organization_name}</strong> as <strong>{name}</strong>?
       </p>
@@ -79,15 +76,58 @@ function Question({ isBusy, logIn, code, current, refuse }: QuestionProps) {
         The address that was opened asks for it. If you did not make it yourself with <code>skerry open</code>
         , another person would see what you do here.
       </p>
-      <p class="actions">
-        <button type="button" class="primary" disabled={isBusy} onClick={() => logIn({ code })}>
-          {current === null ? "Log in" : "Log in anew"}
-        </button>
-        <button type="button" onClick={() => (loginCode.value = undefined)}>
-          {current === null ? "Do not log in" : `Stay logged in as ${current.name}`}
-        </button>
-      </p>
+      <Answer {...{ isBusy, current }} agree={() => logIn({ code })} />
     </>
+  );
+}
+
+interface InvitationProps extends LogInProps {
+  readonly asked: SessionCreateRequest;
+  readonly current: Me | null;
+}
+
+/** An invitation ends with its first use, so opening its address is none: programs that look at links open it as well. */
+function Invitation({ isBusy, logIn, asked, current }: InvitationProps) {
+  return (
+    <>
+      <LoggedInAlready current={current} />
+      <p>You are invited to an organization on {location.host}. Log in with the token of the invitation?</p>
+      <p class="help">
+        The token is yours from then on, also for <code>skerry login</code>. Keep the address as you would
+        keep a password. If it did not come from a person whom you trust, that person would see what you do
+        here.
+      </p>
+      <Answer {...{ isBusy, current }} agree={() => logIn(asked)} />
+    </>
+  );
+}
+
+function LoggedInAlready({ current }: { readonly current: Me | null }) {
+  if (current === null) return null;
+  return (
+    <p>
+      This browser is logged in as <strong>{current.name}</strong> of{" "}
+      <strong>{current.organization_name}</strong>.
+    </p>
+  );
+}
+
+interface AnswerProps {
+  readonly isBusy: boolean;
+  readonly current: Me | null;
+  readonly agree: () => void;
+}
+
+function Answer({ isBusy, current, agree }: AnswerProps) {
+  return (
+    <p class="actions">
+      <button type="button" class="primary" disabled={isBusy} onClick={agree}>
+        {current === null ? "Log in" : "Log in anew"}
+      </button>
+      <button type="button" onClick={() => (askedLogin.value = undefined)}>
+        {current === null ? "Do not log in" : `Stay logged in as ${current.name}`}
+      </button>
+    </p>
   );
 }
 

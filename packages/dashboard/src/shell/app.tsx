@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { Login } from "../pages/login.tsx";
 import { pages, type PageModule, type Params } from "../pages.ts";
 import { loadPart } from "../load-part.ts";
-import { loginCode } from "../login-code.ts";
+import { askedLogin } from "../asked-login.ts";
 import { matchPath, path } from "../router.ts";
 import { readSession, session } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -31,7 +31,7 @@ export function App() {
     );
   const { state } = session.value;
   if (state === "loading") return null;
-  if (state === "none" || loginCode.value !== undefined) return <Login />;
+  if (state === "none" || askedLogin.value !== undefined) return <Login />;
   return (
     <>
       <a class="skip" href="#content">

@@ -4,6 +4,7 @@ import { roles } from "@skerry/contract/organizations/roles";
 import type { Member, MemberAdded, Role } from "@skerry/sdk";
 import { Argument, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { dashboardOf } from "../../config.ts";
 import { addExamples, given } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { idKinds } from "@skerry/contract/ids";
@@ -52,6 +53,7 @@ interface AddFlags extends JsonFlag {
   readonly role: Role;
   readonly email?: string;
   readonly expiresIn?: string;
+  readonly link?: boolean;
 }
 
 /** A server of a version before makes tokens that last. */
@@ -67,8 +69,9 @@ function registerAdd(org: Command, cli: Cli): void {
     .addOption(new Option("--role <role>", "what the member may do").choices(roles).default("member"))
     .option("--email <address>", "of a new user; nothing is sent there")
     .option("--expires-in <duration>", "when the token ends where it is not used (default: 168h, a week)")
+    .option("--link", "print an address that logs a browser in with the token; opening it uses nothing up")
     .option("--json", "print the whole answer as JSON")
-    .action(async (who: string, { role, email, expiresIn, json }: AddFlags, self: Command) => {
+    .action(async (who: string, { role, email, expiresIn, link, json }: AddFlags, self: Command) => {
       const client = await cli.client(self);
       const person = who.startsWith(USER_PREFIX)
         ? { user_id: await idMeant(knownUserTarget(client, cli.signal), who) }
@@ -79,14 +82,18 @@ function registerAdd(org: Command, cli: Cli): void {
         { signal: cli.signal },
       );
       if (json === true) return cli.output.json(added);
-      await cli.output.line(added.token.token);
-      await cli.output.note(
-        `${added.user_id} (${added.name}), ${role}. The token is for "skerry login"${untilText(added)}.`,
-      );
+      const { token } = added.token;
+      await cli.output.line(link === true ? `${dashboardOf(cli.settings(self))}login#token=${token}` : token);
+      const what =
+        link === true
+          ? "The address logs a browser in, once it is asked to"
+          : 'The token is for "skerry login"';
+      await cli.output.note(`${added.user_id} (${added.name}), ${role}. ${what}${untilText(added)}.`);
     });
   addExamples(
     command,
     "skerry org add-member Ada --role admin --email ada@example.org",
+    "skerry org add-member Ada --link",
     "skerry org add-member usr_01jd3... --role viewer --org org_01jd4...",
   );
 }

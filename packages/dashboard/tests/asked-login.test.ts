@@ -125,3 +125,25 @@ test("where one tab logs in as another person or logs out, the others do not go 
   await tab.getByRole("button", { name: "Log out" }).click();
   await page.getByLabel("API token").waitFor();
 });
+
+test("an invitation's address asks first, and being opened uses nothing up", async () => {
+  const { page } = dashboard;
+  const path = `/v1/orgs/${world.orgId}/members`;
+  const body = { name: "Ada", role: "member" };
+  const added = await world.call<{ token: { id: string; token: string } }>("POST", path, { body });
+  const { id, token } = added.body.token;
+  const tokenNow = async () =>
+    (await world.call<{ items: { id: string }[] }>("GET", "/v1/auth/tokens")).body.items.find(
+      (one) => one.id === id,
+    );
+  const url = `${dashboard.url}/ui/login#token=${token}`;
+  await page.goto(url);
+  await page.getByText("You are invited to an organization").waitFor();
+  expect(page.url()).toBe(`${dashboard.url}/ui/`);
+  expect(await page.context().cookies()).toEqual([]);
+  // It ends after a week, as one that was not used.
+  expect(await tokenNow()).toMatchObject({ expires_at: expect.any(String), last_used_at: null });
+  await agree();
+  await page.getByRole("banner").getByText("Ada").waitFor();
+  expect(await tokenNow()).toMatchObject({ expires_at: null });
+});
