@@ -84,7 +84,6 @@ const hints: Readonly<Record<string, Words>> = {
   sandbox: {
     ...ofVm("sandbox"),
     stop: "A sandbox has no such state: `skerry sandbox destroy ID` ends it.",
-    logs: "A sandbox has no log: what its commands print is what `skerry sandbox exec` prints.",
   },
   machine: ofVm("machine"),
 };

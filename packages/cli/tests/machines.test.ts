@@ -110,27 +110,39 @@ test("logs of several machines have the machine in front of each line, which a g
     if (name === "gone") return sendJson(response, 404, { code: "machine_not_found", message: "No." });
     if (!url.includes("/logs")) return sendJson(response, 200, { items: [], next_cursor: null });
     const lines = name === "web" ? ["up", "x\rworker | forged"] : ["down"];
-    if (!url.includes("follow")) return sendJson(response, 200, { lines });
+    if (!url.includes("follow")) {
+      expect(url).toContain("timestamps=true");
+      // The time of one is not known, and the other machine has printed between two lines.
+      const times = name === "web" ? ["2026-11-28T10:00:01.000Z", "-"] : ["2026-11-28T10:00:00.900Z"];
+      return sendJson(response, 200, { lines: lines.map((line, index) => `${times[index]} ${line}`) });
+    }
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end([...lines.map((line) => eventText("line", { line })), eventText("end", {})].join(""));
   });
   await using shell = await Shell.forServer(server);
-  const shown = ["web | up", "web | x\\x0dworker | forged", "worker | down"];
+  const shown = ["worker | down", "web | up", "web | x\\x0dworker | forged"];
   for (const noun of [["machine"], []]) {
     const all = await shell.run(...noun, "logs", "web", "gone", "worker", "--grep", "a b");
     expect([all.code, all.stdout.toString().trimEnd().split("\n")]).toEqual([1, shown]);
     expect(all.stderr).toContain("machine_not_found");
-    expect(server.last.url).toBe("/v1/machines/worker/logs?grep=a+b&kernel=false");
+    expect(server.last.url).toBe("/v1/machines/worker/logs?grep=a+b&kernel=false&timestamps=true");
     const followed = await shell.run(...noun, "logs", "web", "gone", "worker", "--follow");
-    expect([followed.code, followed.stdout.toString().trimEnd().split("\n").toSorted()]).toEqual([1, shown]);
+    expect([followed.code, followed.stdout.toString().trimEnd().split("\n").toSorted()]).toEqual([
+      1,
+      shown.toSorted(),
+    ]);
   }
   const json = await shell.run("machine", "logs", "web", "worker", "--json");
   const printed = json.stdout.toString().trimEnd().split("\n");
   expect(printed.map((text) => JSON.parse(text) as unknown)).toEqual([
+    { machine: "worker", line: "down" },
     { machine: "web", line: "up" },
     { machine: "web", line: "x\rworker | forged" },
-    { machine: "worker", line: "down" },
   ]);
+  const timed = await shell.run("machine", "logs", "web", "worker", "--timestamps");
+  expect(timed.stdout.toString()).toMatch(
+    /^worker \| 2026-11-28T10:00:00\.900Z down\nweb \| 2026-\S+Z up\nweb \| - x/,
+  );
 });
 
 test("what reaches into a machine is the same as for a sandbox, under its own path", async () => {

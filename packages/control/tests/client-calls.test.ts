@@ -228,6 +228,7 @@ const otherCommands: Readonly<Record<string, string>> = {
   cp: "tests/copy.test.ts",
   "e2b env": "packages/cli/tests/e2b.test.ts",
   logs: "packages/cli/tests/person.test.ts",
+  "sandbox logs": "packages/cli/tests/sandbox-logs.test.ts",
   ps: "packages/cli/tests/person.test.ts",
   run: "packages/cli/tests/run-command.test.ts",
   "runs logs": "packages/cli/tests/runs.test.ts",

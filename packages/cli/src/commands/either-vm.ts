@@ -9,8 +9,9 @@ import { noneIfForbidden } from "../forbidden.ts";
 import { addExamples } from "../options.ts";
 import { addWatchFlag, listOrWatch, type Listing, type WatchFlags } from "../watched-list.ts";
 import { relativeTime } from "../relative-times.ts";
-import { onTarget } from "../targets.ts";
+import { findId, onTarget } from "../targets.ts";
 import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
+import { showSandboxLog } from "./sandboxes/sandbox-logs.ts";
 import { expiryText } from "./vms/vm-list.ts";
 import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";
 
@@ -108,11 +109,11 @@ function registerLogs(program: Command, cli: Cli): void {
   const command = addLogFlags(
     program
       .command("logs")
-      .description("Show the console of machines: what their main process and their kernel have printed.")
-      .argument("<id...>", "ids of machines, beginnings of them, or names"),
+      .description("Show what the main processes of machines have printed, or the commands of a sandbox.")
+      .argument("<id...>", "ids, beginnings of them, or names"),
   ).action(async (texts: readonly string[], flags: LogFlags, self: Command) => {
     const client = await cli.client(self);
-    await showLogs(cli, { client, texts, flags, onMachine: orNoLog(client, cli.signal) });
+    await showLogs(cli, { client, texts, flags, onMachine: orSandboxLog(cli, client) });
   });
   addExamples(
     command,
@@ -122,32 +123,22 @@ function registerLogs(program: Command, cli: Cli): void {
   );
 }
 
-/** Works on the machine that a text means, and says of a sandbox why it has no log. */
-function orNoLog(client: Skerry, signal: AbortSignal) {
+/** Works on the machine that a text means; of a sandbox it shows what its commands have printed. */
+function orSandboxLog(cli: Cli, client: Skerry) {
+  const ofSandbox = (text: string) =>
+    onTarget(sandboxNoun.target(client, cli.signal), text, (id) => showSandboxLog(cli, client, id));
   return async (text: string, work: (id: string) => Promise<void>): Promise<void> => {
-    if (kindOf(text) === "sandbox") throw noLog(text);
+    if (kindOf(text) === "sandbox") return ofSandbox(text);
     try {
-      await onTarget(machineNoun.target(client, signal), text, work);
+      await onTarget(machineNoun.target(client, cli.signal), text, work);
     } catch (error) {
       const isMissing = error instanceof CliError && error.code === "machine_not_found";
-      if (isMissing && (await isSandbox(client, text, signal))) throw noLog(text);
-      throw error;
+      if (!isMissing || isId("machine", text) || !(await isSandbox(cli, client, text))) throw error;
+      await ofSandbox(text);
     }
   };
 }
 
-async function isSandbox(client: Skerry, text: string, signal: AbortSignal): Promise<boolean> {
-  if (isId("machine", text)) return false;
-  return onTarget(sandboxNoun.target(client, signal), text, (id) =>
-    client.sandboxes.get(id, { signal }),
-  ).then(
-    () => true,
-    () => false,
-  );
-}
-
-function noLog(text: string): CliError {
-  return new CliError("no_log", `${text} is a sandbox, and a sandbox has no log: it has no main process.`, {
-    remediation: "What its commands print is what `skerry sandbox exec` prints. Machines have logs.",
-  });
+async function isSandbox({ signal }: Cli, client: Skerry, text: string): Promise<boolean> {
+  return (await findId(sandboxNoun.target(client, signal), text).catch(() => undefined)) !== undefined;
 }

@@ -6,6 +6,7 @@ import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
 import { relativeTime } from "../relative-times.ts";
 import { onTarget, type TargetKind } from "../targets.ts";
+import { exitText } from "./vms/vm-executions.ts";
 
 interface Flags {
   readonly json?: boolean;
@@ -41,11 +42,6 @@ function registerList(runs: Command, cli: Cli): void {
       );
     });
   addExamples(list, "skerry runs", "skerry runs list --json | jq -r '.items[].id'");
-}
-
-function exitText({ exit }: KeptExecution): string {
-  if (exit === null) return "-";
-  return exit.timed_out ? "timeout" : (exit.signal ?? String(exit.exit_code));
 }
 
 function registerShow(runs: Command, cli: Cli): void {

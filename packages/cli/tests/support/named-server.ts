@@ -26,6 +26,7 @@ export function namedServer(): Promise<ScriptedServer> {
     if (found === undefined)
       return sendJson(response, 404, { code: `${kind}_not_found`, message: "There is none." });
     if (url.includes("/logs?")) return sendJson(response, 200, { lines: ["hello"] });
+    if (url.includes("/executions?")) return sendJson(response, 200, { items: [], next_cursor: null });
     return method === "DELETE" ? response.writeHead(204).end() : sendJson(response, 200, found);
   });
 }

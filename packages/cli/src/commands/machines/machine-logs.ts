@@ -73,23 +73,51 @@ interface ShownLogs {
 }
 
 /**
- * Prints the log of one machine, or of several with the machine in front of each line: one machine after the
- * other, or with --follow all at once. A machine without a log is reported and does not end the others.
+ * Prints the log of one machine, or of several with the machine in front of each line: by time, or with --follow as
+ * they come. A machine without a log is reported and does not end the others.
  */
 export async function showLogs(cli: Cli, { client, texts, flags, onMachine }: ShownLogs): Promise<void> {
   const [first, ...others] = texts;
   if (first === undefined) return;
   if (others.length === 0) return onMachine(first, (id) => showLog(cli, { client, id, flags }));
-  const show = (text: string) =>
-    onMachine(text, async (id) => {
-      for await (const line of linesOf(cli, { client, id, flags })) {
-        await (flags.json === true
-          ? cli.output.jsonLine({ machine: text, line })
-          : cli.output.line(`${text} | ${withTabs(line)}`));
-      }
+  const print = ({ machine, line }: LineOf) =>
+    flags.json === true
+      ? cli.output.jsonLine({ machine, line })
+      : cli.output.line(`${machine} | ${withTabs(line)}`);
+  const read: TimedLine[] = [];
+  const show = (machine: string) =>
+    onMachine(machine, async (id) => {
+      if (flags.follow !== true)
+        return void read.push(...(await timedLinesOf(cli, { client, id, flags, machine })));
+      for await (const line of linesOf(cli, { client, id, flags })) await print({ machine, line });
     });
-  if (flags.follow !== true) return forEach(cli, texts, show);
-  await Promise.all(texts.map((text) => forEach(cli, [text], show)));
+  if (flags.follow === true) return void (await Promise.all(texts.map((text) => forEach(cli, [text], show))));
+  await forEach(cli, texts, show);
+  for (const line of read.toSorted((one, other) => one.time.localeCompare(other.time))) await print(line);
+}
+
+interface LineOf {
+  readonly machine: string;
+  readonly line: string;
+}
+
+interface TimedLine extends LineOf {
+  /** In ISO 8601, which sorts as text. */
+  readonly time: string;
+}
+
+/** A line without a time of its own comes after the one before it. */
+async function timedLinesOf(
+  cli: Cli,
+  { client, id, flags, machine }: ShownLog & { readonly machine: string },
+): Promise<TimedLine[]> {
+  const texts = await client.machines.logs(id, optionsOf(cli, { ...flags, timestamps: true }));
+  let time = "";
+  return texts.map((text) => {
+    const blank = text.indexOf(" ");
+    if (!text.startsWith("- ")) time = text.slice(0, blank);
+    return { machine, time, line: flags.timestamps === true ? text : text.slice(blank + 1) };
+  });
 }
 
 interface ShownLog {

@@ -8,6 +8,7 @@ import { registerSandboxPower } from "./sandbox-power.ts";
 import { registerVmRollback } from "../vms/vm-rollback.ts";
 import { registerVmFork } from "../vms/vm-fork.ts";
 import { registerVmSnapshot } from "../vms/vm-snapshot.ts";
+import { registerSandboxLogs } from "./sandbox-logs.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
 import { registerSandboxUpdate } from "./sandbox-update.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
@@ -36,6 +37,7 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerVmExec(sandbox, cli, sandboxNoun);
   registerVmShell(sandbox, cli, sandboxNoun);
   registerVmExecutions(sandbox, cli, sandboxNoun);
+  registerSandboxLogs(sandbox, cli);
   registerVmAttach(sandbox, cli, sandboxNoun);
   registerVmKill(sandbox, cli, sandboxNoun);
   registerVmFiles(sandbox, cli, sandboxNoun);

@@ -32,7 +32,8 @@ export function registerVmExecutions(parent: Command, cli: Cli, vm: VmNoun): voi
   addExamples(command, `skerry ${noun} executions ${id}`);
 }
 
-function exitText({ exit }: Execution): string {
+/** As lists show it: its status, the signal that ended it, or that its time was over. */
+export function exitText({ exit }: Pick<Execution, "exit">): string {
   if (exit === null) return "-";
   return exit.timed_out ? "timeout" : (exit.signal ?? String(exit.exit_code));
 }
