@@ -61,8 +61,29 @@ export interface Context {
   readonly dashboard: DashboardFiles | undefined;
   /** Whether clients of E2B are served. */
   readonly e2b: boolean;
+  /** What rooms keep for as long as this process runs; see `stateOf`. */
+  readonly state: ContextState;
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
+}
+
+/** Caches, queues and budgets of one control process, by what makes them. */
+export class ContextState {
+  readonly #made = new Map<object, unknown>();
+
+  /** The state that `key` stands for, made when it is first asked for. */
+  made<State>(key: object, make: () => State): State {
+    if (!this.#made.has(key)) this.#made.set(key, make());
+    return this.#made.get(key) as State;
+  }
+}
+
+/**
+ * A room's own state: the function finds it in a context, and makes it there with the first caller's context. A
+ * second control plane in the same process, as tests open it, has its own; services share that of their process.
+ */
+export function stateOf<State>(make: (context: Context) => State): (context: Context) => State {
+  return (context) => context.state.made(make, () => make(context));
 }
 
 /** What the operator says of registries of images. */

@@ -28,7 +28,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "assets/main-ABCD1234.js.br"), brotliCompressSync(SCRIPT));
   writeFileSync(join(folder, "assets/main-ABCD1234.js.gz"), gzipSync(SCRIPT));
   writeFileSync(join(folder, "assets/icons-ABCD1234.svg"), "<svg/>");
-  server = await buildServer({ ...world.context, dashboard: readDashboardFiles(folder) });
+  server = await buildServer(world.contextWith({ dashboard: readDashboardFiles(folder) }));
   url = await listening(server);
 });
 afterAll(async () => {
@@ -151,7 +151,7 @@ test("what is no file of the dashboard is never the page, and nothing beside it 
 
 test("too many requests for it from one address are refused", async () => {
   const limits = { ...world.context.limits, visitorsPerMinute: 4 };
-  const limited = await buildServer({ ...world.context, limits, dashboard: readDashboardFiles(folder) });
+  const limited = await buildServer(world.contextWith({ limits, dashboard: readDashboardFiles(folder) }));
   const at = await listening(limited);
   const states = [];
   for (let nth = 0; nth < 3; nth += 1) states.push((await fetch(`${at}/ui/`)).status);

@@ -221,7 +221,7 @@ test("where it is turned off there is nothing at its paths", async () => {
 });
 
 async function offServer() {
-  const server = await buildServer({ ...world.context, e2b: false });
+  const server = await buildServer(world.contextWith({ e2b: false }));
   return {
     inject: (url: string) => server.app.inject({ url, headers: { "x-api-key": world.token } }),
     [Symbol.asyncDispose]: () => server.stop(0),

@@ -22,7 +22,7 @@ const guest = new GuestPorts(world);
 let url: string;
 
 beforeAll(async () => {
-  const server = await buildServer({ ...world.context, sandboxDomain: DOMAIN });
+  const server = await buildServer(world.contextWith({ sandboxDomain: DOMAIN }));
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   world.after(() => server.stop(0));
   url = `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`;

@@ -27,7 +27,7 @@ const PATH = "/tmp/signed ü.txt";
 /** Another server of the same world, which has a sandbox domain. */
 async function withDomain() {
   const domain = "sandboxes.test";
-  const server = await buildServer({ ...world.context, sandboxDomain: domain });
+  const server = await buildServer(world.contextWith({ sandboxDomain: domain }));
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   world.after(() => server.stop(0));
   const { port } = server.app.server.address() as AddressInfo;
@@ -129,7 +129,7 @@ test("guesses are limited by their address, also as tokens that are none", async
 
 test("a bad signature at the server makes a bad token wait", async () => {
   const limits = { ...world.context.limits, authFailuresPerMinute: 2 };
-  const server = await buildServer({ ...world.context, limits });
+  const server = await buildServer(world.contextWith({ limits }));
   world.after(() => server.stop(0));
   const ask = async (url: string, headers = {}) => (await server.app.inject({ url, headers })).statusCode;
   const guess = `/files?path=/a&signature=v1_${"A".repeat(43)}`;
@@ -202,7 +202,7 @@ test("it outlives the process that gave the sandbox to its client, and other pro
   const url = new URL(await sandbox.downloadUrl(PATH));
   const server = await buildServer(world.context);
   world.after(() => server.stop(0));
-  const fresh = await buildServer({ ...world.context });
+  const fresh = await buildServer(world.contextWith({}));
   world.after(() => fresh.stop(0));
   const read = async (path: string) => (await fresh.app.inject({ url: path })).body;
   expect(await read(url.pathname + url.search)).toBe("hello world");

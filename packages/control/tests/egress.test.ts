@@ -7,6 +7,7 @@ import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import type { Report } from "../src/background/background-service.ts";
 import { egress as egressMigration } from "../src/db/migrations/0002-egress.ts";
 import { denial } from "./support/fake-egress.ts";
+import { openReplica } from "./support/replica.ts";
 import { eventually, World, type Answer } from "./support/world.ts";
 
 let world: World;
@@ -20,8 +21,8 @@ const closed = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports:
 const someTraffic = { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 };
 const noTraffic = { bytes_out: 0, packets_out: 0, bytes_in: 0, packets_in: 0 };
 
-function put(id: string, body: unknown): Promise<Answer<EgressReport & { code?: string }>> {
-  return world.call("PUT", `/v1/sandboxes/${id}/egress`, { body });
+function put(id: string, body: unknown, url?: string): Promise<Answer<EgressReport & { code?: string }>> {
+  return world.call("PUT", `/v1/sandboxes/${id}/egress`, { body, ...(url !== undefined && { url }) });
 }
 
 async function stored(id: string): Promise<unknown> {
@@ -227,6 +228,26 @@ test("changes at the same time leave the last one of the row on the host, howeve
   expect(statuses).toEqual([200, 200, 200, 200]);
   expect(onHost(id)).toEqual(await stored(id));
   expect(await reconcile()).toMatchObject({ changed: 0, failed: 0 });
+});
+
+test("of two replicas' changes the later one of the row stays on the host, where the earlier one comes after it", async () => {
+  const { id } = await world.createSandbox();
+  await using other = await openReplica(world);
+  const entered = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  world.host.beforeEgress = async () => {
+    world.host.beforeEgress = async () => undefined;
+    entered.resolve();
+    await release.promise;
+  };
+  const first = put(id, { mode: "deny_all" });
+  await entered.promise;
+  // Another process queues nothing behind it.
+  expect((await put(id, { mode: "allow_all" }, other.url)).status).toBe(200);
+  expect(onHost(id)).toEqual(open);
+  release.resolve();
+  expect((await first).status).toBe(200);
+  expect([onHost(id), await stored(id)]).toEqual([open, open]);
 });
 
 test("more changes than a slow host can take are refused instead of piling up", async () => {

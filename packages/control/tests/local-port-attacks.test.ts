@@ -14,7 +14,7 @@ const guest = new GuestPorts(world);
 let listensOn: number;
 
 beforeAll(async () => {
-  const context = { ...world.context, hasLocalPorts: true };
+  const context = world.contextWith({ hasLocalPorts: true });
   const server = await buildServer(context, {});
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   listensOn = (server.app.server.address() as AddressInfo).port;

@@ -24,10 +24,10 @@ const guest = new GuestPorts(world);
 let listensOn: number;
 
 beforeAll(async () => {
-  const server = await buildServer(
-    { ...world.context, hasLocalPorts: true },
-    { trustedProxies: ["127.0.0.1"], corsOrigins: [] },
-  );
+  const server = await buildServer(world.contextWith({ hasLocalPorts: true }), {
+    trustedProxies: ["127.0.0.1"],
+    corsOrigins: [],
+  });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   listensOn = (server.app.server.address() as AddressInfo).port;
   world.after(() => server.stop(0));

@@ -20,7 +20,7 @@ let server: Server;
 let listensOn: number;
 
 beforeAll(async () => {
-  const context = { ...world.context, sandboxDomain: DOMAIN };
+  const context = world.contextWith({ sandboxDomain: DOMAIN });
   server = await buildServer(context, { trustedProxies: ["127.0.0.1"], corsOrigins: ["https://app.test"] });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   listensOn = (server.app.server.address() as AddressInfo).port;

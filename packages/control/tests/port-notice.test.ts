@@ -84,7 +84,7 @@ test("programs, parts of a page, and a server with a domain for ports get the gu
   ];
   for (const headers of others) expect((await ask(guest.path(port), headers)).body).toBe("guest");
   expect((await ask(guest.path(port), visits[0], { method: "POST" })).body).toBe("guest");
-  const withDomain = { ...world.context, sandboxDomain: "sandboxes.example.net" };
+  const withDomain = world.contextWith({ sandboxDomain: "sandboxes.example.net" });
   const other = await buildServer(withDomain, { trustedProxies: [], corsOrigins: [] });
   world.after(() => other.stop(0));
   const server = await other.app.listen({ host: "127.0.0.1", port: 0 });

@@ -220,7 +220,7 @@ test("what was given to clients goes on after a change of the key, ends when the
 test("an access token is known to replicas that did not give it, and ends with its row", async () => {
   const sandbox = await createE2bSandbox(world);
   const health = async () => {
-    const other = await buildServer({ ...world.context, signing: replica() });
+    const other = await buildServer(world.contextWith({ signing: replica() }));
     const answer = await other.app.inject({ url: "/e2b/sandbox/health", headers: headersInto(sandbox) });
     await other.stop(0);
     return answer.statusCode;
@@ -235,7 +235,7 @@ test("a client of a sandbox that has ended is told so, also by a replica that di
   const destroyed = await world.call("DELETE", `/v1/sandboxes/${nativeId(sandbox.sandboxID)}`);
   expect(destroyed.status).toBe(204);
   await sql`delete from e2b_accesses`.execute(world.db);
-  const other = await buildServer({ ...world.context, signing: replica() });
+  const other = await buildServer(world.contextWith({ signing: replica() }));
   world.after(() => other.stop(0));
   const answer = await other.app.inject({ url: "/e2b/sandbox/health", headers: headersInto(sandbox) });
   expect([answer.statusCode, answer.json<{ code: number }>().code]).toEqual([502, 502]);

@@ -4,7 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import { lowestRole } from "@skerry/contract/organizations/scopes";
 import type { Caller, Tenant } from "../caller.ts";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { authenticate, isSecret, keyOf, readCredentials } from "../auth/authenticate.ts";
 import { sessionSecretOf } from "../auth/session-cookie.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
@@ -26,14 +26,8 @@ interface Authenticated {
 const known = new WeakMap<FastifyRequest, Authenticated>();
 const visitors = new WeakMap<FastifyRequest, Visitor>();
 
-const failures = new WeakMap<Context, AuthFailures>();
-
-/** Of this process, whatever it was that should have authenticated. */
-export function authFailuresOf(context: Context): AuthFailures {
-  const kept = failures.get(context) ?? new AuthFailures(context.limits.authFailuresPerMinute);
-  failures.set(context, kept);
-  return kept;
-}
+/** Counts failures of this process, whatever it was that should have authenticated. */
+export const authFailuresOf = stateOf(({ limits }) => new AuthFailures(limits.authFailuresPerMinute));
 
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
 export function addAuthenticateHook(app: FastifyInstance, context: Context): void {

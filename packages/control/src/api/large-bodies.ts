@@ -5,6 +5,7 @@ import type { ServerResponse } from "node:http";
 import { Transform, type Readable, type TransformCallback } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
+import { stateOf, type Context } from "../context.ts";
 import { leftInItsBody } from "../http/errors.ts";
 import { MemoryShares, USUAL_SHARE } from "../values/memory-shares.ts";
 import { callerOf } from "./authenticate-hook.ts";
@@ -16,8 +17,7 @@ const SHARED_BYTES = 128 * 1024 * 1024;
 const UNCOUNTED_BYTES = 64 * 1024;
 const RETRY_AFTER_S = 5;
 
-/** Of this process. */
-const memory = new MemoryShares(SHARED_BYTES, USUAL_SHARE);
+const memoryOf = stateOf(() => new MemoryShares(SHARED_BYTES, USUAL_SHARE));
 
 /** Functions that give back the memory that is held for an answer. */
 const held = new WeakMap<ServerResponse, () => void>();
@@ -28,7 +28,8 @@ export function releaseLargeBody(answer: ServerResponse): void {
 }
 
 /** For a route, before its body is read. */
-export function holdLargeBody({ maxBytes, otherwise }: LargeBody) {
+export function holdLargeBody(context: Context, { maxBytes, otherwise }: LargeBody) {
+  const memory = memoryOf(context);
   return async (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -32,6 +32,7 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
     const handle = handlers[id] as Handle;
     const route = {
       ...routeOf(id, operation),
+      ...bodyLimitOf(context, operation),
       ...findingIds(context, operation),
       handler: sending(context, operation, handle),
     };
@@ -60,7 +61,6 @@ function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"
     url: path,
     // HEAD would have a host read a file, or follow a log, for nothing.
     ...((method === "GET" || method === "ANY") && { exposeHeadRoute: !answersStream(operation) }),
-    ...bodyLimitOf(operation),
     ...(operation.isBodyOptional === true && { preValidation: emptyBodyIsObject }),
     config: { skerry: operation, ...(method === "ANY" && { takesEncodedBodies: true }) },
     schema: {
@@ -80,8 +80,12 @@ function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"
 }
 
 /** Where no token is needed, the server's own limit holds. */
-function bodyLimitOf({ access, largeBody }: Operation): Pick<RouteOptions, "bodyLimit" | "preParsing"> {
-  if (largeBody !== undefined) return { bodyLimit: largeBody.maxBytes, preParsing: holdLargeBody(largeBody) };
+function bodyLimitOf(
+  context: Context,
+  { access, largeBody }: Operation,
+): Pick<RouteOptions, "bodyLimit" | "preParsing"> {
+  if (largeBody !== undefined)
+    return { bodyLimit: largeBody.maxBytes, preParsing: holdLargeBody(context, largeBody) };
   return access === "public" ? {} : { bodyLimit: JSON_BODY_MAX_BYTES };
 }
 

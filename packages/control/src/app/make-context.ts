@@ -14,7 +14,7 @@ import {
 import { AccessWatch } from "../auth/access-watch.ts";
 import { TokenCache } from "../auth/token-cache.ts";
 import { HostCapacity } from "../capacity/host-capacity.ts";
-import type { Context } from "../context.ts";
+import { ContextState, type Context } from "../context.ts";
 import type { Database } from "../db/database.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { AuditTrail } from "../audit/audit-trail.ts";
@@ -70,6 +70,7 @@ export function makeContext(
     sealing,
     signing: new SigningKeys(db, sealing),
     objectStore: undefined,
+    state: new ContextState(),
     wake: () => undefined,
     buildDomains: [],
     sandboxDomain: undefined,

@@ -24,7 +24,7 @@ export async function connectionOf(
 ): Promise<Connection> {
   const caller = callerOf(request);
   const { orgId } = caller;
-  noteTemplateOf(orgId, sandbox);
+  noteTemplateOf(context, orgId, sandbox);
   // It opens the ports to all who have it, so it is told to those who could open them.
   const trafficAccessToken =
     isClosed && mayOpenPorts(caller) ? await trafficTokenOf(context, sandbox.id) : null;

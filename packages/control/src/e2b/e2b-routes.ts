@@ -35,7 +35,7 @@ export async function registerE2b(app: FastifyInstance, context: Context): Promi
       scope.route({
         ...routeOf(operation, { isInSandbox: false }),
         bodyLimit: largeBody?.maxBytes ?? BODY_MAX_BYTES,
-        ...(largeBody !== undefined && { preParsing: holdLargeBody(largeBody) }),
+        ...(largeBody !== undefined && { preParsing: holdLargeBody(context, largeBody) }),
         handler: async (request, reply) => {
           const { apiHandlers } = await import("./api-handlers.ts");
           // The keys are those of both tables.

@@ -1,7 +1,7 @@
 // Users of a sandbox, as its /etc/passwd has them. A user is asked for with each call, so what was found is kept for a while.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { downloadFile } from "../vms/files/files.ts";
 import { KnownUsers, type GuestUser } from "./known-users.ts";
 import { parsePasswd } from "./passwd.ts";
@@ -14,7 +14,7 @@ export const DEFAULT_USER = "user";
 
 const PASSWD_MAX_BYTES = 256 * 1024;
 
-const known = new KnownUsers();
+const knownUsersOf = stateOf(() => new KnownUsers());
 
 /** The user of this name; without one that of the sandbox's template. Throws `unauthorized` where there is none. */
 export async function guestUser(
@@ -24,6 +24,7 @@ export async function guestUser(
 ): Promise<GuestUser> {
   const sandbox = `${call.caller.orgId} ${call.id}`;
   const key = name ?? NAMED_NOT;
+  const known = knownUsersOf(context);
   const found = known.get(sandbox, key, performance.now());
   if (found !== undefined) return found;
   const wanted = name ?? (await defaultUserName(context, call));

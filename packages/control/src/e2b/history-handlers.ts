@@ -5,7 +5,7 @@ import { bareId } from "@skerry/contract/ids";
 import type { VmEvent } from "@skerry/contract/vms/events";
 import type { VmMetricsPoint } from "@skerry/contract/vms/metrics";
 import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { findSandboxes } from "../sandboxes/sandboxes.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
@@ -140,13 +140,7 @@ const readLogQueryV2 = checker(
   "querystring",
 );
 
-const denials = new WeakMap<Context, Denials>();
-
-function denialsOf(context: Context): Denials {
-  const known = denials.get(context) ?? new Denials(context, sandboxVms);
-  denials.set(context, known);
-  return known;
-}
+const denialsOf = stateOf((context) => new Denials(context, sandboxVms));
 
 const EVENTS_MAX = 500;
 

@@ -4,24 +4,25 @@
 import { isId } from "@skerry/contract/ids";
 import { parseTemplateName } from "@skerry/contract/templates/template-name";
 import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { namesOfVersions, versionsOfName } from "../templates/own-templates.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
 import { checkText } from "../values/check-text.ts";
 import { nativeNameOf } from "./bare-names.ts";
 
-/** Of versions, which keep their names. */
-const known = new BoundedMap<string, string>(1_000);
+/** Names of versions, which keep them. */
+const namesOf = stateOf(() => new BoundedMap<string, string>(1_000));
 
 /** The ids of what sandboxes of the caller's organization were made from. */
 export async function templateIds(
-  { db }: Context,
+  context: Context,
   { orgId }: Caller,
   templates: readonly string[],
 ): Promise<(template: string) => string> {
+  const known = namesOf(context);
   const unknown = templates.filter((one) => isId("template", one) && !known.has(one));
   if (unknown.length > 0)
-    for (const [id, name] of await namesOfVersions(db, orgId, unknown)) known.set(id, name);
+    for (const [id, name] of await namesOfVersions(context.db, orgId, unknown)) known.set(id, name);
   return (template) => known.get(template) ?? template;
 }
 

@@ -3,7 +3,7 @@
 
 import { isId } from "@skerry/contract/ids";
 import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { getSandbox } from "../sandboxes/sandboxes.ts";
 import { findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
@@ -33,14 +33,15 @@ async function startOf({ db }: Context, own: OwnTemplateRow): Promise<Start | un
 }
 
 /** Of sandboxes, which keep the template that they were made of. */
-const known = new BoundedMap<string, { readonly start: Start | undefined }>(1_000);
+const startsOf = stateOf(() => new BoundedMap<string, { readonly start: Start | undefined }>(1_000));
 
 /** Keeps what the row of a sandbox says of its template, so that the first command in it reads no row. */
 export function noteTemplateOf(
+  context: Context,
   orgId: string,
   { id, template }: { readonly id: string; readonly template: string },
 ): void {
-  if (!isId("template", template)) known.set(keyOf(orgId, id), { start: undefined });
+  if (!isId("template", template)) startsOf(context).set(keyOf(orgId, id), { start: undefined });
 }
 
 function keyOf(orgId: string, id: string): string {
@@ -53,6 +54,7 @@ export async function startOfSandbox(
   { caller, id }: SandboxCall,
 ): Promise<Start | undefined> {
   const key = keyOf(caller.orgId, id);
+  const known = startsOf(context);
   const found = known.get(key);
   if (found !== undefined) return found.start;
   const { template } = await getSandbox(context, caller, id);

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { SkerryError } from "@skerry/contract/errors";
 import type { FileEvent } from "@skerry/contract/vms/watches";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { watchFiles } from "../vms/watches/watch-files.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 import { encodedPathOf, entryAt, type EntryInfo } from "./entry-info.ts";
@@ -165,10 +165,4 @@ async function collect(backlog: EventBacklog, events: AsyncIterable<FilesystemEv
   for await (const event of events) backlog.push(event);
 }
 
-const made = new WeakMap<Context, Watchers>();
-
-export function watchersOf(context: Context): Watchers {
-  const known = made.get(context) ?? new Watchers(context);
-  made.set(context, known);
-  return known;
-}
+export const watchersOf = stateOf((context) => new Watchers(context));

@@ -6,16 +6,14 @@ import { sql } from "kysely";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { Database } from "../db/database.ts";
+import type { EndsIdle, Idler } from "../vms/idler.ts";
 import { isPostponed, leaveToCleanup } from "../vms/postpone.ts";
 import { transitionMachine, type MachineRow } from "./machine-store.ts";
 import { startMachine } from "./start-machine.ts";
 import { stopMachineOnHost } from "./stop-machine.ts";
 
 /** A machine that runs and is stopped when nothing uses it, and where to ask for that. */
-export interface StoppedWhenIdle extends Pick<
-  MachineRow,
-  "id" | "org_id" | "version" | "status" | "execution_id"
-> {
+interface StoppedWhenIdle extends Pick<MachineRow, "id" | "org_id" | "version" | "status" | "execution_id"> {
   readonly address: string;
   readonly stop_after_idle_ms: number;
 }
@@ -23,7 +21,7 @@ export interface StoppedWhenIdle extends Pick<
 /** Bound of one look. */
 const IDLERS_MAX = 20_000;
 
-export async function stoppedWhenIdle(db: Database): Promise<StoppedWhenIdle[]> {
+async function stoppedWhenIdle(db: Database): Promise<StoppedWhenIdle[]> {
   const { rows } = await sql<StoppedWhenIdle>`
     select machines.id, org_id, machines.version, machines.status, execution_id, stop_after_idle_ms, hosts.address
     from machines join hosts on hosts.id = machines.host_id
@@ -33,10 +31,20 @@ export async function stoppedWhenIdle(db: Database): Promise<StoppedWhenIdle[]> 
   return rows;
 }
 
-export async function stopIdleMachine(
+/** Those that run and are stopped when nothing uses them. */
+export async function idleMachines(context: Context, how: EndsIdle): Promise<Idler[]> {
+  const rows = await stoppedWhenIdle(context.db);
+  return rows.map((row) => ({
+    ...row,
+    idleMs: row.stop_after_idle_ms,
+    end: () => stopIdleMachine(context, row, how),
+  }));
+}
+
+async function stopIdleMachine(
   context: Context,
   row: StoppedWhenIdle,
-  { service, stop }: { readonly service: string; readonly stop: AbortSignal },
+  { service, stop }: EndsIdle,
 ): Promise<void> {
   const stopping = await context.db.transaction().execute(async (transaction) => {
     const change = { desired: "stopped", restart_wished: false, stopped_idle: true } as const;

@@ -3,10 +3,9 @@
 
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
-import type { VmRef } from "../host-client/host-client.ts";
-import { stopIdleMachine, stoppedWhenIdle } from "../machines/stop-idle-machine.ts";
-import { pauseIdleSandbox } from "../sandboxes/pause-idle-sandbox.ts";
-import { pausedWhenIdle } from "../sandboxes/pause-store.ts";
+import { idleMachines } from "../machines/stop-idle-machine.ts";
+import { idleSandboxes } from "../sandboxes/pause-idle-sandbox.ts";
+import type { Idler } from "../vms/idler.ts";
 
 const SERVICE = "idle-pauser";
 /** A host writes the memory of each sandbox to its disk. */
@@ -17,7 +16,8 @@ export function idlePauser(context: Context, everyMs: number): BackgroundService
     name: SERVICE,
     everyMs,
     async activate(stop) {
-      const rows = await idlers(context, stop);
+      const how = { service: SERVICE, stop };
+      const rows = [...(await idleSandboxes(context, how)), ...(await idleMachines(context, how))];
       const byAddress = Map.groupBy(rows, ({ address }) => address);
       const looks = await Promise.allSettled(
         [...byAddress].map(([address, ofHost]) => idleOf(context, { address, rows: ofHost }, stop)),
@@ -30,31 +30,6 @@ export function idlePauser(context: Context, everyMs: number): BackgroundService
       return { ...report, failed: report.failed + failedLooks };
     },
   };
-}
-
-interface Idler extends VmRef {
-  readonly address: string;
-  readonly idleMs: number;
-  /** Pauses or stops it. */
-  readonly end: () => Promise<void>;
-}
-
-async function idlers(context: Context, stop: AbortSignal): Promise<Idler[]> {
-  const how = { service: SERVICE, stop };
-  const sandboxes = await pausedWhenIdle(context.db);
-  const machines = await stoppedWhenIdle(context.db);
-  return [
-    ...sandboxes.map((row) => ({
-      ...row,
-      idleMs: row.pause_after_idle_ms,
-      end: () => pauseIdleSandbox(context, row, how),
-    })),
-    ...machines.map((row) => ({
-      ...row,
-      idleMs: row.stop_after_idle_ms,
-      end: () => stopIdleMachine(context, row, how),
-    })),
-  ];
 }
 
 interface OnHost {

@@ -4,7 +4,7 @@
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { isId } from "@skerry/contract/ids";
 import { buildVmWork } from "../builds/clean-up-builds.ts";
-import type { Context } from "../context.ts";
+import { stateOf, type Context } from "../context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-rows.ts";
 import { withoutArrivals } from "../moves/arrivals.ts";
 import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
@@ -97,20 +97,21 @@ function isDue(action: SandboxAction | MachineAction): boolean {
 }
 
 /** Disks that have been told of; forgotten when there are too many. */
-const told = new Set<string>();
+const toldOf = stateOf(() => new Set<string>());
 const TOLD_MAX = 10_000;
 
 /** A disk without a row is left to the operator, who has to hear of it, once from each process. */
 function tellUnknown(
-  { log }: Context,
+  context: Context,
   { id }: HostInReach,
   { vms, known }: { readonly vms: readonly Vm[]; readonly known: readonly { readonly id: string }[] },
 ): void {
   const rows = new Set(known.map((row) => row.id));
+  const told = toldOf(context);
   if (told.size > TOLD_MAX) told.clear();
   for (const vm of vms.filter((one) => !rows.has(one.id) && !told.has(one.id))) {
     told.add(vm.id);
-    log.warn(
+    context.log.warn(
       { vm_id: vm.id, host_id: id },
       "a host has the disk of a machine, or of a paused sandbox, that has no row; it is left there",
     );

@@ -5,14 +5,25 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
+import type { EndsIdle, Idler } from "../vms/idler.ts";
 import { finishPausing } from "./pause-sandbox.ts";
-import type { PausedWhenIdle } from "./pause-store.ts";
+import { pausedWhenIdle, type PausedWhenIdle } from "./pause-store.ts";
 import { transitionSandbox } from "./sandbox-store.ts";
 
-export async function pauseIdleSandbox(
+/** Those that run and are paused when nothing uses them. */
+export async function idleSandboxes(context: Context, how: EndsIdle): Promise<Idler[]> {
+  const rows = await pausedWhenIdle(context.db);
+  return rows.map((row) => ({
+    ...row,
+    idleMs: row.pause_after_idle_ms,
+    end: () => pauseIdleSandbox(context, row, how),
+  }));
+}
+
+async function pauseIdleSandbox(
   context: Context,
   row: PausedWhenIdle,
-  { service, stop }: { readonly service: string; readonly stop: AbortSignal },
+  { service, stop }: EndsIdle,
 ): Promise<void> {
   const pausing = await context.db.transaction().execute(async (transaction) => {
     const reason = `nothing had used it for ${formatDuration(row.pause_after_idle_ms)}`;

@@ -14,7 +14,7 @@ import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { heartbeat } from "../../src/hosts/heartbeat.ts";
 import { makeContext } from "../../src/app/make-context.ts";
 import { buildServer, type Server } from "../../src/app/server.ts";
-import type { Context, InstallationLimits, ServiceName } from "../../src/context.ts";
+import { ContextState, type Context, type InstallationLimits, type ServiceName } from "../../src/context.ts";
 import { Sealing } from "../../src/sealing/sealing.ts";
 import { formatRootKeys, newRootKey } from "@skerry/contract/sealing/root-key-file";
 import { bootstrap } from "../../src/organizations/tokens.ts";
@@ -114,6 +114,11 @@ export class World implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${(this.server.app.server.address() as AddressInfo).port}`;
+  }
+
+  /** The context of another control plane on this database and this host, which is like the world's but for `changes`. */
+  contextWith(changes: Partial<Context>): Context {
+    return { ...this.context, state: new ContextState(), ...changes };
   }
 
   /** For what a test makes on its way: it ends with the world. */

@@ -97,7 +97,7 @@ export class Dashboard {
 
   /** At the same address as before; with other files, as after an upgrade. */
   async serve(world: World, dashboard = builtFiles()): Promise<void> {
-    this.#server = await buildServer({ ...world.context, dashboard });
+    this.#server = await buildServer(world.contextWith({ dashboard }));
     const port = this.url === "" ? 0 : Number(new URL(this.url).port);
     this.url = await this.#server.app.listen({ host: "127.0.0.1", port });
   }

@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { egressSettings } from "../../organizations/egress-settings.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
 import type { Caller } from "../../caller.ts";
-import type { Context } from "../../context.ts";
+import { stateOf, type Context } from "../../context.ts";
 import type { IfMatch } from "../../http/etag.ts";
 import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
@@ -15,7 +15,7 @@ import { KeyedQueue } from "./keyed-queue.ts";
 import { clientOf, takesWork, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
 
 /** Changes of one policy reach its host in the order in which they were stored. */
-const policyChanges = new KeyedQueue(8);
+const policyChangesOf = stateOf(() => new KeyedQueue(8));
 
 const RETRY_AFTER_S = 5;
 
@@ -37,9 +37,11 @@ export async function setEgress(
     });
     return reportOf(row, { counters, denied });
   };
-  return policyChanges.run(id, change).catch(async (error: unknown) => {
-    throw await vmError(context, caller, params, error);
-  });
+  return policyChangesOf(context)
+    .run(id, change)
+    .catch(async (error: unknown) => {
+      throw await vmError(context, caller, params, error);
+    });
 }
 
 function store(
@@ -90,6 +92,7 @@ export async function reapplyEgress(
   stop: AbortSignal,
 ): Promise<void> {
   // A request is at it, and wakes the reconciler when it fails. Waiting for it would hold up every other one.
+  const policyChanges = policyChangesOf(context);
   if (policyChanges.isBusy(id)) return;
   return policyChanges.run(id, async () => {
     // The request that stored it may have finished since.

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { execute, executeStream, type CollectedRun } from "./execute.ts";
-import type { Context } from "../../context.ts";
+import { stateOf, type Context } from "../../context.ts";
 import { EncodingTurns } from "./encoding-turns.ts";
 import { createIdempotently } from "../../api/create-idempotently.ts";
 import { sendExecutionEvents } from "../executions/execution-events.ts";
@@ -55,7 +55,7 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
     if (body.reattach !== undefined) throw ofStreams("reattach");
     if (body.keep_output === true) throw ofStreams("keep_output");
     const run = await execute(context, callerOf(request), params);
-    return sendRun(run, request.query.encoding ?? "utf8", reply);
+    return sendRun(context, run, { encoding: request.query.encoding ?? "utf8", reply });
   };
 }
 
@@ -70,21 +70,27 @@ function ofStreams(field: "reattach" | "keep_output"): SkerryError {
 const WHOLE_MAX_BYTES = 64 * 1024;
 
 /** Of all answers of this process. */
-const turns = new EncodingTurns();
+const turnsOf = stateOf(() => new EncodingTurns());
 
-function sendRun(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
-  if (run.stdout.bytes + run.stderr.bytes > WHOLE_MAX_BYTES) return sendPieces(run, encoding, reply);
+interface Answering {
+  readonly encoding: Encoding;
+  readonly reply: FastifyReply;
+}
+
+function sendRun(context: Context, run: CollectedRun, { encoding, reply }: Answering): FastifyReply {
+  if (run.stdout.bytes + run.stderr.bytes > WHOLE_MAX_BYTES)
+    return sendPieces(context, run, { encoding, reply });
   using answered = run;
   const { exit, stdout, stderr } = answered;
   return reply.send({ ...exit, stdout: stdout.toString(encoding), stderr: stderr.toString(encoding) });
 }
 
-function sendPieces(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
+function sendPieces(context: Context, run: CollectedRun, { encoding, reply }: Answering): FastifyReply {
   // Not in a `finally` of the pieces: where the client has left before the first one, the generator never begins.
   if (reply.raw.closed) run[Symbol.dispose]();
   else reply.raw.once("close", () => run[Symbol.dispose]());
   const { orgId } = callerOf(reply.request);
-  const pieces = answerPieces(run, encoding, () => turns.next(orgId));
+  const pieces = answerPieces(run, encoding, () => turnsOf(context).next(orgId));
   // Made when the client has room for them, and one ahead.
   return reply.type("application/json; charset=utf-8").send(Readable.from(pieces, { highWaterMark: 1 }));
 }

@@ -15,7 +15,7 @@ import type { HostClient } from "../../host-client/host-client.ts";
 import type { Outcome } from "../../metrics/metrics.ts";
 import type { RequestTiming } from "../../http/request-timing.ts";
 import type { Caller } from "../../caller.ts";
-import type { Context } from "../../context.ts";
+import { stateOf, type Context } from "../../context.ts";
 import { readBoundedDuration, readOptionalBound, tooLong } from "../../values/durations.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
@@ -32,7 +32,7 @@ const MIB = 1024 * 1024;
  * Of this process. One organization alone can collect seven outputs of the largest size at once; most are a few hundred bytes. The
  * first blocks are 4,096: where an organization's share is used up, its commands can still print a line.
  */
-const budget = new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 * MIB });
+const budgetOf = stateOf(() => new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 * MIB }));
 
 /** Standard input of a command. */
 export interface CommandInput {
@@ -65,7 +65,7 @@ export async function execute(
   params: ExecuteParams,
 ): Promise<CollectedRun> {
   using undo = new DisposableStack();
-  const source = { budget, orgId: caller.orgId };
+  const source = { budget: budgetOf(context), orgId: caller.orgId };
   const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
   const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
   const events = await run(context, caller, params);

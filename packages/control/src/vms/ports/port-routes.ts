@@ -21,7 +21,7 @@ import { connectPort } from "./connect-port.ts";
 import { readPort, splitPortUrl } from "./port-path.ts";
 import { listPorts, portError, setPortAccess } from "./ports.ts";
 import { isVisit, noticeOf } from "./port-notice.ts";
-import { proxy, proxyError, proxyLimits, type Proxied } from "./proxy.ts";
+import { keptConnectionsOf, proxy, proxyError, proxyLimits, type Proxied } from "./proxy.ts";
 
 export function listPortsHandler(
   context: Context,
@@ -66,6 +66,7 @@ export function requestPortHandler(
       await callVm(context, tenant, ref, (vm, client) =>
         proxy({
           ...call,
+          kept: keptConnectionsOf(context),
           target: {
             host: `${vm.execution_id}:${port}`,
             connect: async () => {
@@ -188,7 +189,7 @@ function proxiedOf(
   request: FastifyRequest,
   reply: FastifyReply,
   { port, options }: { readonly port: number; readonly options: PortOptions },
-): Omit<Proxied, "target"> {
+): Omit<Proxied, "target" | "kept"> {
   const raw = countedRequestOf(request);
   const { signature, rest } = splitSignature(raw.url ?? "");
   const { prefix, guestUrl } = splitPortUrl(rest);

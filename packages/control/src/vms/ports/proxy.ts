@@ -6,6 +6,7 @@ import { finished, type Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { PortConnectionLost } from "../../host-client/port-connection.ts";
+import { stateOf } from "../../context.ts";
 import type { CountedRequest, CountedResponse } from "../../http/counted-request.ts";
 import { upgradeRaw } from "../../http/upgrades.ts";
 import { PortAgent, type PortTarget } from "./port-agent.ts";
@@ -41,11 +42,13 @@ export interface Proxied {
   readonly isWebSocket: boolean;
   readonly gone: AbortSignal;
   readonly limits: ProxyLimits;
+  readonly kept: PortAgent;
   /** Called before the first byte of the answer goes out; from then on nothing can be refused any more. */
   readonly answering: () => void;
 }
 
-const kept = new PortAgent({ keepAlive: true });
+/** Connections that are kept for the next request. */
+export const keptConnectionsOf = stateOf(() => new PortAgent({ keepAlive: true }));
 const single = new PortAgent({ keepAlive: false });
 
 /** What may be sent a second time when a kept connection turns out to have ended. */
@@ -54,7 +57,7 @@ const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS"]);
 /** Resolves when both bodies have ended. Throws a `SkerryError` while the client can still be told. */
 export async function proxy(proxied: Proxied): Promise<void> {
   const isRepeatable = REPEATABLE.has(proxied.request.method ?? "") && !hasBody(proxied.request);
-  const first = send(proxied, isRepeatable && !proxied.isWebSocket ? kept : single);
+  const first = send(proxied, isRepeatable && !proxied.isWebSocket ? proxied.kept : single);
   const answer = await answerOf(first, proxied).catch((error: unknown) => {
     if (first.reusedSocket && isLost(error)) return answerOf(send(proxied, single), proxied);
     throw error;

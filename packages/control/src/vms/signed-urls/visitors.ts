@@ -7,7 +7,7 @@ import { countedRequestOf, type CountedRequest } from "../../http/counted-reques
 import { visitOf } from "./visit-cookie.ts";
 import { secretOf } from "../../api/authenticate-hook.ts";
 import type { Visitor } from "../../api/operation.ts";
-import type { Context } from "../../context.ts";
+import { stateOf, type Context } from "../../context.ts";
 import type { Database } from "../../db/database.ts";
 import { BoundedMap } from "../../values/bounded-map.ts";
 import { BatchLoader } from "../../db/batch-loader.ts";
@@ -122,9 +122,11 @@ async function checkSigned(context: Context, wanted: Wanted, signature: string):
 const OPTIONS_KEPT = 10_000;
 /** They are written just after the start of a sandbox, before it is told to its client, and not changed. */
 const NONE_FOR_MS = 5_000;
-const knownOptions = new BoundedMap<string, { readonly options: PortOptions; readonly untilMs: number }>(
-  OPTIONS_KEPT,
-);
+interface KnownOptions {
+  readonly options: PortOptions;
+  readonly untilMs: number;
+}
+const knownOptionsOf = stateOf(() => new BoundedMap<string, KnownOptions>(OPTIONS_KEPT));
 
 /** How the ports of one are served. */
 export async function portOptionsOf(
@@ -132,6 +134,7 @@ export async function portOptionsOf(
   wanted: Pick<Wanted, "kind" | "id">,
 ): Promise<PortOptions> {
   if (wanted.kind.table === "machines") return {};
+  const knownOptions = knownOptionsOf(context);
   const known = knownOptions.get(wanted.id);
   if (known !== undefined && known.untilMs > performance.now()) return known.options;
   const options = (await ownerOf(context, wanted))?.port_options;
