@@ -50,10 +50,18 @@ export function countedRequestOf(request: FastifyRequest): CountedRequest {
 
 type Done = (error?: Error | null) => void;
 
+/** Each hook, the memory that a request holds, its signal and a pipeline listen for its end; Node warns from 11 on. */
+const LISTENERS_MAX = 24;
+
 export class CountedResponse extends ServerResponse<CountedRequest> {
   bodyBytes = 0;
   /** It was answered 101, and became a WebSocket. */
   isUpgraded = false;
+
+  constructor(...args: ConstructorParameters<typeof ServerResponse<CountedRequest>>) {
+    super(...args);
+    this.setMaxListeners(LISTENERS_MAX);
+  }
 
   override write(chunk: unknown, encoding?: BufferEncoding | Done, done?: Done): boolean {
     this.bodyBytes += bytesOf(chunk, encoding);
