@@ -183,7 +183,7 @@ const otherMethods = [
   ...["organizations.members", "events", "builds.followLog", "machines.followLogs"],
   ...["templates.build", "templates.buildFolder", "templates.planFolder", "templates.push"],
   // For pages of the server.
-  "sessions.create",
+  "logins.create",
 ];
 
 test("each method of the TypeScript client is in a row, or makes the call of one that is", async () => {

@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { Me } from "@skerry/contract/organizations/organization";
-import type { LoginCode } from "@skerry/contract/organizations/session";
+import type { LoginCode } from "@skerry/contract/organizations/login";
 import type { TokenCreated } from "@skerry/contract/organizations/token";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { Members } from "./support/members.ts";

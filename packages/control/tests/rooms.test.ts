@@ -28,7 +28,7 @@ const floors: Floors = [
   ["api"],
   ["limits"],
   ["organizations"],
-  ["hosts", "sessions"],
+  ["hosts", "logins"],
   ["object-store"],
   ["templates", "joining", "registries"],
   ["capacity"],

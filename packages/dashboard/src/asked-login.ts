@@ -2,7 +2,7 @@
 // has made, or the token of an invitation.
 
 import { signal } from "@preact/signals";
-import type { SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { SessionCreateRequest } from "@skerry/contract/organizations/login";
 import { BASE, go, path } from "./router.ts";
 
 /** Until it is used, or refused. */

@@ -23,7 +23,7 @@ import { KeptExecutions } from "./kept-executions.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Templates } from "./templates.ts";
 import { Sandboxes } from "./sandboxes.ts";
-import { Sessions } from "./sessions.ts";
+import { Logins } from "./logins.ts";
 import { Tokens } from "./tokens.ts";
 
 /**
@@ -41,7 +41,7 @@ export class Skerry {
   readonly cache: BuildCache;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
-  readonly sessions: Sessions;
+  readonly logins: Logins;
   readonly audit: Audit;
   readonly organizations: Organizations;
   readonly hosts: Hosts;
@@ -65,7 +65,7 @@ export class Skerry {
     this.cache = new BuildCache(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
-    this.sessions = new Sessions(this.#http);
+    this.logins = new Logins(this.#http);
     this.audit = new Audit(this.#http);
     this.organizations = new Organizations(this.#http);
     this.hosts = new Hosts(this.#http);

@@ -28,7 +28,7 @@ export function registerOpenCommand(program: Command, cli: Cli): void {
 
 async function openDashboard(cli: Cli, { print, json }: OpenFlags, self: Command): Promise<void> {
   const client = await cli.client(self);
-  const { code, expires_at } = await client.sessions.createLoginCode({ signal: cli.signal });
+  const { code, expires_at } = await client.logins.createCode({ signal: cli.signal });
   const page = dashboardOf(cli.settings(self));
   const url = `${page}login#code=${code}`;
   if (json === true) return cli.output.json({ url, expires_at });

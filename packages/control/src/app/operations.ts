@@ -25,7 +25,7 @@ import { statusRoutes } from "../platform/status-routes.ts";
 import { keptExecutionRoutes } from "../sandboxes/kept-execution-routes.ts";
 import { sandboxRoutes, sandboxVmRoutes } from "../sandboxes/sandbox-routes.ts";
 import { sandboxSnapshotRoutes } from "../sandboxes/sandbox-snapshot-routes.ts";
-import { sessionRoutes } from "../sessions/session-routes.ts";
+import { loginRoutes } from "../logins/login-routes.ts";
 import { registryRoutes } from "../registries/registry-routes.ts";
 import { snapshotRoutes } from "../snapshots/snapshot-routes.ts";
 import { templateRoutes } from "../templates/template-routes.ts";
@@ -49,7 +49,7 @@ export const allRoutes = [
   cacheRoutes,
   eventRoutes,
   tokenRoutes,
-  sessionRoutes,
+  loginRoutes,
   organizationRoutes,
   memberRoutes,
   limitRoutes,

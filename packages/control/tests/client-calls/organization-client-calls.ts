@@ -81,13 +81,13 @@ export const organizationClientCalls = {
     cli: "auth token create --json",
   },
   createLoginCode: {
-    sdk: ({ sessions }) => sessions.createLoginCode(),
+    sdk: ({ logins }) => logins.createCode(),
     python: forBrowsers,
     cli: "open --json",
     gives: { cli: { url: expect.stringMatching(/\/ui\/login#code=\S+$/), expires_at: expect.any(String) } },
   },
   describeLoginCode: {
-    sdk: ({ sessions }, { said }) => sessions.describeLoginCode(said.code),
+    sdk: ({ logins }, { said }) => logins.describeCode(said.code),
     python: forBrowsers,
     cli: forBrowsers,
   },
@@ -96,7 +96,7 @@ export const organizationClientCalls = {
     python: forBrowsers,
     cli: forBrowsers,
   },
-  endSession: { sdk: ({ sessions }) => sessions.end(), python: forBrowsers, cli: forBrowsers },
+  endSession: { sdk: ({ logins }) => logins.end(), python: forBrowsers, cli: forBrowsers },
   listTokens: {
     sdk: ({ tokens }) => tokens.page(),
     python: "skerry.tokens.page()",

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { Me } from "@skerry/sdk";
-import type { LoginCodeOwner, SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { LoginCodeOwner, SessionCreateRequest } from "@skerry/contract/organizations/login";
 import { useEffect } from "preact/hooks";
 import { skerry } from "../api.ts";
 import { askedLogin } from "../asked-login.ts";
@@ -16,7 +16,7 @@ export function Login() {
     isBusy.value = true;
     error.value = undefined;
     try {
-      session.value = { state: "open", me: await skerry.sessions.create(request) };
+      session.value = { state: "open", me: await skerry.logins.create(request) };
       tellOtherTabs();
     } catch (failure) {
       error.value = failure;
@@ -62,7 +62,7 @@ interface QuestionProps extends LogInProps {
 function Question({ isBusy, logIn, code, current, refuse }: QuestionProps) {
   const owner = useSignal<LoginCodeOwner | undefined>(undefined);
   useEffect(() => {
-    skerry.sessions.describeLoginCode(code).then((found) => (owner.value = found), refuse);
+    skerry.logins.describeCode(code).then((found) => (owner.value = found), refuse);
   }, [code]);
   if (owner.value === undefined) return null;
   const { name, organization_name } = owner.value;

@@ -36,7 +36,7 @@ export function TopBar() {
       <span class="who">{me.value?.name}</span>
       <button
         type="button"
-        onClick={() => void skerry.sessions.end().finally(readSession).finally(tellOtherTabs)}
+        onClick={() => void skerry.logins.end().finally(readSession).finally(tellOtherTabs)}
       >
         Log out
       </button>

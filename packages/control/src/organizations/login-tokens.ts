@@ -1,7 +1,7 @@
 // Tokens of browsers' sessions. A session stands for the token that it was begun with: it has that one's rights, and what is minted in it is
 // that one's child, so that logging out ends nothing else.
 
-import { SESSION_IDLE_S, SESSION_MAX_S } from "@skerry/contract/organizations/session";
+import { SESSION_IDLE_S, SESSION_MAX_S } from "@skerry/contract/organizations/login";
 import type { TokenCreated } from "@skerry/contract/organizations/token";
 import { eventOfCall, succeeded } from "../audit/audit-log.ts";
 import { insertAuditEvents } from "../audit/insert-audit-events.ts";

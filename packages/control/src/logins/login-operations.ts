@@ -7,10 +7,10 @@ import {
   LoginCodeOwner,
   LoginCodeQuestion,
   SessionCreateRequest,
-} from "@skerry/contract/organizations/session";
+} from "@skerry/contract/organizations/login";
 import type { Operations } from "../api/operation.ts";
 
-export const sessionOperations = {
+export const loginOperations = {
   createLoginCode: {
     surface: "v1",
     method: "POST",

@@ -1,4 +1,4 @@
-import { SESSION_MAX_S, type SessionCreateRequest } from "@skerry/contract/organizations/session";
+import { SESSION_MAX_S, type SessionCreateRequest } from "@skerry/contract/organizations/login";
 import { SkerryError } from "@skerry/contract/errors";
 import { callerOf, organizationInHeader } from "../api/authenticate-hook.ts";
 import { countingFailures, takeVisitorTicket } from "../api/enforce-rate-limit.ts";
@@ -7,7 +7,7 @@ import { authenticate, readCredentials } from "../auth/authenticate.ts";
 import { ENDED_SESSION_COOKIE, isOwnPage, sessionCookie } from "../auth/session-cookie.ts";
 import type { Context } from "../context.ts";
 import { describeCaller } from "../organizations/organizations.ts";
-import { endSession, mintSession } from "../organizations/session-tokens.ts";
+import { endSession, mintSession } from "../organizations/login-tokens.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { browserName } from "./browser-name.ts";
@@ -18,9 +18,9 @@ import {
   spendLoginCode,
   type Credentials,
 } from "./login-codes.ts";
-import { sessionOperations } from "./session-operations.ts";
+import { loginOperations } from "./login-operations.ts";
 
-export const sessionRoutes = routes(sessionOperations, (context) => {
+export const loginRoutes = routes(loginOperations, (context) => {
   const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
   const tickets = new AddressTickets(context.limits.visitorsPerMinute);
   return {

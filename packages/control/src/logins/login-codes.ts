@@ -2,7 +2,7 @@
 // one. An address is seen by more than the browser, so a code is good for a minute and once.
 
 import { randomBytes } from "node:crypto";
-import { LOGIN_CODE_S, type LoginCode, type LoginCodeOwner } from "@skerry/contract/organizations/session";
+import { LOGIN_CODE_S, type LoginCode, type LoginCodeOwner } from "@skerry/contract/organizations/login";
 import { SkerryError } from "@skerry/contract/errors";
 import { authenticate, SECRET_BYTES, sha256, type readCredentials } from "../auth/authenticate.ts";
 import type { Caller } from "../caller.ts";

@@ -1,10 +1,10 @@
-// Sessions of browsers, for pages of the server itself.
+// Logins of browsers, for pages of the server itself.
 
 import type { Me } from "@skerry/contract/organizations/organization";
-import type { LoginCode, LoginCodeOwner, SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { LoginCode, LoginCodeOwner, SessionCreateRequest } from "@skerry/contract/organizations/login";
 import type { CallOptions, HttpClient } from "./http.ts";
 
-export class Sessions {
+export class Logins {
   readonly #http: HttpClient;
 
   constructor(http: HttpClient) {
@@ -17,12 +17,12 @@ export class Sessions {
   }
 
   /** A code that logs one browser in as this client's user within 60 s: `/ui/login#code=…` of the server. */
-  createLoginCode(options: CallOptions = {}): Promise<LoginCode> {
+  createCode(options: CallOptions = {}): Promise<LoginCode> {
     return this.#http.json<LoginCode>({ method: "POST", path: "/v1/auth/login-codes" }, options);
   }
 
   /** Whom the code logs a browser in as. The code stays as it is. */
-  describeLoginCode(code: string, options: CallOptions = {}): Promise<LoginCodeOwner> {
+  describeCode(code: string, options: CallOptions = {}): Promise<LoginCodeOwner> {
     const path = "/v1/auth/login-codes/owner";
     return this.#http.json<LoginCodeOwner>({ method: "POST", path, json: { code } }, options);
   }
