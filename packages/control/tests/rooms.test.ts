@@ -38,6 +38,7 @@ const floors: Floors = [
   ["vms/egress", "vms/executions", "vms/files", "vms/ports", "vms/metrics"],
   ["vms/exec", "vms/execute", "vms/forward"],
   ["vms/watches"],
+  ["vms/calls"],
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines", "builds"],

@@ -52,3 +52,21 @@ export function routes<All extends Operations>(
 ): Routes<All> {
   return { operations, handlers };
 }
+
+/** The same operations under other ids. */
+export type Renamed<All extends Operations, Ids extends Readonly<Record<keyof All, string>>> = {
+  readonly [Id in keyof All as Ids[Id]]: All[Id];
+};
+
+export function renamed<All extends Operations, const Ids extends Readonly<Record<keyof All, string>>>(
+  { operations, handlers }: Routes<All>,
+  ids: Ids,
+): Routes<Renamed<All, Ids>> {
+  const anew = <Value>(named: Readonly<Record<string, Value>>) =>
+    Object.fromEntries(Object.entries(named).map(([id, value]) => [ids[id as keyof Ids], value]));
+  return {
+    // Its keys are those that the type says.
+    operations: anew(operations) as Renamed<All, Ids>,
+    handlers: (context) => anew(handlers(context)),
+  };
+}

@@ -14,7 +14,9 @@ import { templateOperations } from "../templates/template-operations.ts";
 import { healthOperations } from "../platform/health-operations.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
-import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
+import { sandboxOperations } from "../sandboxes/sandbox-operations.ts";
+import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
+import { vmOperations } from "../vms/calls/vm-operations.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { apiCredentials, fileCredentials, sandboxCredentials, sandboxIdOf } from "./credentials.ts";
 import { uploadRightOf } from "./upload-right.ts";
@@ -61,7 +63,8 @@ const api = (like: GuardedOperation, method: Method, path: string) => translated
 
 const { createSandbox, listSandboxes, getSandbox, destroySandbox, keepSandboxAlive } = sandboxOperations;
 const { pauseSandbox, resumeSandbox } = sandboxOperations;
-const { getSandboxMetrics, listSandboxEvents, setSandboxEgress } = sandboxVmOperations;
+/** Calls into a sandbox. */
+const inside = vmOperations(sandboxVms);
 const { createSnapshot, forkSandbox } = sandboxSnapshotOperations;
 const { listSnapshots, deleteSnapshot } = snapshotOperations;
 const { listTemplates, getTemplate, deleteTemplate, tagTemplate, untagTemplate } = templateOperations;
@@ -83,11 +86,11 @@ export const e2bOperations = {
   connectV2: api(resumeSandbox, "POST", "/v2/sandboxes/:id/connect"),
   pause: api(pauseSandbox, "POST", "/sandboxes/:id/pause"),
   resume: api(resumeSandbox, "POST", "/sandboxes/:id/resume"),
-  setNetwork: api(setSandboxEgress, "PUT", "/sandboxes/:id/network"),
-  listMetrics: api(getSandboxMetrics, "GET", "/sandboxes/metrics"),
-  metrics: api(getSandboxMetrics, "GET", "/sandboxes/:id/metrics"),
-  logs: api(listSandboxEvents, "GET", "/sandboxes/:id/logs"),
-  logsV2: api(listSandboxEvents, "GET", "/v2/sandboxes/:id/logs"),
+  setNetwork: api(inside.setEgress, "PUT", "/sandboxes/:id/network"),
+  listMetrics: api(inside.getMetrics, "GET", "/sandboxes/metrics"),
+  metrics: api(inside.getMetrics, "GET", "/sandboxes/:id/metrics"),
+  logs: api(inside.listEvents, "GET", "/sandboxes/:id/logs"),
+  logsV2: api(inside.listEvents, "GET", "/v2/sandboxes/:id/logs"),
   createSnapshot: api(createSnapshot, "POST", "/sandboxes/:id/snapshots"),
   fork: api(forkSandbox, "POST", "/sandboxes/:id/fork"),
   forkV2: api(forkSandbox, "POST", "/v2/sandboxes/:id/fork"),
@@ -132,40 +135,25 @@ const readingRpc = (like: GuardedOperation, method: string): GuardedOperation =>
   return { ...operation, audit: { ...operation.audit, isRead: true } };
 };
 
-const {
-  createSandboxExecution,
-  listSandboxExecutions,
-  streamSandboxExecution,
-  sendSandboxExecutionStdin,
-  killSandboxExecution,
-  statFile,
-  makeDirectory,
-  changeFile,
-  removeFile,
-  downloadFile,
-  uploadFile,
-  watchDirectory,
-} = sandboxVmOperations;
-
 /** Of the Connect protocol: each is one method of a service. */
 export const rpcOperations = [
-  rpc(createSandboxExecution, "process.Process/Start"),
-  rpc(streamSandboxExecution, "process.Process/Connect"),
-  readingRpc(listSandboxExecutions, "process.Process/List"),
-  rpc(sendSandboxExecutionStdin, "process.Process/Update"),
-  rpc(sendSandboxExecutionStdin, "process.Process/StreamInput"),
-  rpc(sendSandboxExecutionStdin, "process.Process/SendInput"),
-  rpc(sendSandboxExecutionStdin, "process.Process/CloseStdin"),
-  rpc(killSandboxExecution, "process.Process/SendSignal"),
-  readingRpc(statFile, "filesystem.Filesystem/Stat"),
-  rpc(makeDirectory, "filesystem.Filesystem/MakeDir"),
-  rpc(changeFile, "filesystem.Filesystem/Move"),
-  readingRpc(downloadFile, "filesystem.Filesystem/ListDir"),
-  rpc(removeFile, "filesystem.Filesystem/Remove"),
-  rpc(watchDirectory, "filesystem.Filesystem/WatchDir"),
-  rpc(watchDirectory, "filesystem.Filesystem/CreateWatcher"),
-  readingRpc(watchDirectory, "filesystem.Filesystem/GetWatcherEvents"),
-  rpc(watchDirectory, "filesystem.Filesystem/RemoveWatcher"),
+  rpc(inside.createExecution, "process.Process/Start"),
+  rpc(inside.streamExecution, "process.Process/Connect"),
+  readingRpc(inside.listExecutions, "process.Process/List"),
+  rpc(inside.sendExecutionStdin, "process.Process/Update"),
+  rpc(inside.sendExecutionStdin, "process.Process/StreamInput"),
+  rpc(inside.sendExecutionStdin, "process.Process/SendInput"),
+  rpc(inside.sendExecutionStdin, "process.Process/CloseStdin"),
+  rpc(inside.killExecution, "process.Process/SendSignal"),
+  readingRpc(inside.statFile, "filesystem.Filesystem/Stat"),
+  rpc(inside.makeDirectory, "filesystem.Filesystem/MakeDir"),
+  rpc(inside.changeFile, "filesystem.Filesystem/Move"),
+  readingRpc(inside.downloadFile, "filesystem.Filesystem/ListDir"),
+  rpc(inside.removeFile, "filesystem.Filesystem/Remove"),
+  rpc(inside.watchDirectory, "filesystem.Filesystem/WatchDir"),
+  rpc(inside.watchDirectory, "filesystem.Filesystem/CreateWatcher"),
+  readingRpc(inside.watchDirectory, "filesystem.Filesystem/GetWatcherEvents"),
+  rpc(inside.watchDirectory, "filesystem.Filesystem/RemoveWatcher"),
 ];
 
 /** Where the URL may be signed in the place of a token. */
@@ -193,11 +181,11 @@ export const archiveOperations = {
 /** Of plain HTTP. */
 export const sandboxCallOperations = {
   health: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/health`),
-  measure: translated(getSandboxMetrics, "GET", `${SANDBOX_PREFIX}/metrics`),
+  measure: translated(inside.getMetrics, "GET", `${SANDBOX_PREFIX}/metrics`),
   envs: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/envs`),
-  download: signable(downloadFile, "GET", `${SANDBOX_PREFIX}/files`),
-  upload: signable(uploadFile, "POST", `${SANDBOX_PREFIX}/files`),
-  downloadSigned: signable(downloadFile, "GET", "/files"),
-  uploadSigned: signable(uploadFile, "POST", "/files"),
-  compose: translated(uploadFile, "POST", `${SANDBOX_PREFIX}/files/compose`),
+  download: signable(inside.downloadFile, "GET", `${SANDBOX_PREFIX}/files`),
+  upload: signable(inside.uploadFile, "POST", `${SANDBOX_PREFIX}/files`),
+  downloadSigned: signable(inside.downloadFile, "GET", "/files"),
+  uploadSigned: signable(inside.uploadFile, "POST", "/files"),
+  compose: translated(inside.uploadFile, "POST", `${SANDBOX_PREFIX}/files/compose`),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;

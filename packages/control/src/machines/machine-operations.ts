@@ -12,38 +12,7 @@ import {
 } from "@skerry/contract/machines/machine";
 import { MachineLogs, MachineLogsQuery } from "@skerry/contract/machines/machine-logs";
 import type { Operations } from "../api/operation.ts";
-import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
-import { listEventsOperation } from "../vms/events/event-operations.ts";
-import { execOperation } from "../vms/exec/exec-operations.ts";
-import { forwardPortOperation } from "../vms/forward/forward-operations.ts";
-import { executeOperation } from "../vms/execute/execute-operations.ts";
-import {
-  createExecutionOperation,
-  getExecutionOperation,
-  killExecutionOperation,
-  listExecutionsOperation,
-  sendExecutionStdinOperation,
-  streamExecutionOperation,
-} from "../vms/executions/execution-operations.ts";
-import {
-  changeFileOperation,
-  downloadFileOperation,
-  makeDirectoryOperation,
-  packDirectoryOperation,
-  removeFileOperation,
-  statFileOperation,
-  unpackArchiveOperation,
-  uploadFileOperation,
-} from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
-import { getVmMetricsOperation } from "../vms/metrics/metrics-operations.ts";
-import {
-  listPortsOperation,
-  requestPortOperation,
-  setPortAccessOperation,
-} from "../vms/ports/port-operations.ts";
-import { signUrlOperation } from "../vms/signed-urls/url-operations.ts";
-import { watchOperation } from "../vms/watches/watch-operations.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { machineVms } from "./machines.ts";
 
@@ -224,34 +193,4 @@ export const machineLogOperations = {
     audit: { action: "machine.logs", resource: "machine" },
     errors: ["machine_not_found", "machine_destroyed", "host_unavailable", "too_many_streams"],
   },
-} as const satisfies Operations;
-
-/** What reaches into its microVM. */
-export const machineVmOperations = {
-  executeInMachine: executeOperation(machineVms),
-  execInMachine: execOperation(machineVms),
-  forwardMachinePort: forwardPortOperation(machineVms),
-  createMachineExecution: createExecutionOperation(machineVms),
-  listMachineExecutions: listExecutionsOperation(machineVms),
-  getMachineExecution: getExecutionOperation(machineVms),
-  streamMachineExecution: streamExecutionOperation(machineVms),
-  sendMachineExecutionStdin: sendExecutionStdinOperation(machineVms),
-  killMachineExecution: killExecutionOperation(machineVms),
-  uploadMachineFile: uploadFileOperation(machineVms),
-  downloadMachineFile: downloadFileOperation(machineVms),
-  changeMachineFile: changeFileOperation(machineVms),
-  removeMachineFile: removeFileOperation(machineVms),
-  statMachineFile: statFileOperation(machineVms),
-  makeMachineDirectory: makeDirectoryOperation(machineVms),
-  watchMachineDirectory: watchOperation(machineVms),
-  downloadMachineDirectory: packDirectoryOperation(machineVms),
-  uploadMachineDirectory: unpackArchiveOperation(machineVms),
-  getMachineEgress: getEgressOperation(machineVms),
-  setMachineEgress: setEgressOperation(machineVms),
-  listMachineEvents: listEventsOperation(machineVms),
-  getMachineMetrics: getVmMetricsOperation(machineVms),
-  listMachinePorts: listPortsOperation(machineVms),
-  setMachinePortAccess: setPortAccessOperation(machineVms),
-  requestMachinePort: requestPortOperation(machineVms),
-  signMachineUrl: signUrlOperation(machineVms),
 } as const satisfies Operations;

@@ -4,36 +4,10 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
-import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
-import { execHandler } from "../vms/exec/exec-routes.ts";
-import { forwardPortHandler } from "../vms/forward/forward-routes.ts";
-import { listEventsHandler } from "../vms/events/event-routes.ts";
-import { executeHandler } from "../vms/execute/execute-routes.ts";
-import {
-  createExecutionHandler,
-  getExecutionHandler,
-  killExecutionHandler,
-  listExecutionsHandler,
-  sendExecutionStdinHandler,
-  streamExecutionHandler,
-} from "../vms/executions/execution-routes.ts";
-import { getVmMetricsHandler } from "../vms/metrics/metrics-routes.ts";
-import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
-import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
-import { watchHandler } from "../vms/watches/watch-routes.ts";
-import {
-  changeFileHandler,
-  downloadFileHandler,
-  makeDirectoryHandler,
-  packDirectoryHandler,
-  removeFileHandler,
-  statFileHandler,
-  unpackArchiveHandler,
-  uploadFileHandler,
-} from "../vms/files/file-routes.ts";
+import { vmRoutes } from "../vms/calls/vm-routes.ts";
 import { machineCreation } from "./machine-creation.ts";
 import { destroyMachine } from "./destroy-machine.ts";
-import { machineOperations, machinePowerOperations, machineVmOperations } from "./machine-operations.ts";
+import { machineOperations, machinePowerOperations } from "./machine-operations.ts";
 import { carryOutPowerAction } from "./machine-power-actions.ts";
 import { getMachine, listMachinesOf, machineFor, machineVms } from "./machines.ts";
 import { listMachineRestarts } from "./machine-restarts.ts";
@@ -83,31 +57,31 @@ function settled(status: "running" | "stopped", row: MachineRow, reply: FastifyR
   return machineFor(callerOf(reply.request), row);
 }
 
-export const machineVmRoutes = routes(machineVmOperations, (context) => ({
-  setMachineEgress: setEgressHandler(context, machineVms),
-  getMachineEgress: getEgressHandler(context, machineVms),
-  executeInMachine: executeHandler(context, machineVms),
-  execInMachine: execHandler(context, machineVms),
-  forwardMachinePort: forwardPortHandler(context, machineVms),
-  createMachineExecution: createExecutionHandler(context, machineVms),
-  listMachineExecutions: listExecutionsHandler(context, machineVms),
-  getMachineExecution: getExecutionHandler(context, machineVms),
-  streamMachineExecution: streamExecutionHandler(context, machineVms),
-  sendMachineExecutionStdin: sendExecutionStdinHandler(context, machineVms),
-  killMachineExecution: killExecutionHandler(context, machineVms),
-  uploadMachineFile: uploadFileHandler(context, machineVms),
-  downloadMachineFile: downloadFileHandler(context, machineVms),
-  listMachineEvents: listEventsHandler(context, machineVms),
-  getMachineMetrics: getVmMetricsHandler(context, machineVms),
-  changeMachineFile: changeFileHandler(context, machineVms),
-  removeMachineFile: removeFileHandler(context, machineVms),
-  statMachineFile: statFileHandler(context, machineVms),
-  makeMachineDirectory: makeDirectoryHandler(context, machineVms),
-  watchMachineDirectory: watchHandler(context, machineVms),
-  downloadMachineDirectory: packDirectoryHandler(context, machineVms),
-  uploadMachineDirectory: unpackArchiveHandler(context, machineVms),
-  listMachinePorts: listPortsHandler(context, machineVms),
-  setMachinePortAccess: setPortAccessHandler(context, machineVms),
-  requestMachinePort: requestPortHandler(context, machineVms),
-  signMachineUrl: signUrlHandler(context, machineVms),
-}));
+export const machineVmRoutes = vmRoutes(machineVms, {
+  setEgress: "setMachineEgress",
+  getEgress: "getMachineEgress",
+  execute: "executeInMachine",
+  exec: "execInMachine",
+  forwardPort: "forwardMachinePort",
+  createExecution: "createMachineExecution",
+  listExecutions: "listMachineExecutions",
+  getExecution: "getMachineExecution",
+  streamExecution: "streamMachineExecution",
+  sendExecutionStdin: "sendMachineExecutionStdin",
+  killExecution: "killMachineExecution",
+  uploadFile: "uploadMachineFile",
+  downloadFile: "downloadMachineFile",
+  listEvents: "listMachineEvents",
+  getMetrics: "getMachineMetrics",
+  changeFile: "changeMachineFile",
+  removeFile: "removeMachineFile",
+  statFile: "statMachineFile",
+  makeDirectory: "makeMachineDirectory",
+  watchDirectory: "watchMachineDirectory",
+  downloadDirectory: "downloadMachineDirectory",
+  uploadDirectory: "uploadMachineDirectory",
+  listPorts: "listMachinePorts",
+  setPortAccess: "setMachinePortAccess",
+  requestPort: "requestMachinePort",
+  signUrl: "signMachineUrl",
+});

@@ -9,38 +9,7 @@ import {
 } from "@skerry/contract/sandboxes/sandbox";
 import { NoFields } from "@skerry/contract/named";
 import type { Operations } from "../api/operation.ts";
-import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
-import { listEventsOperation } from "../vms/events/event-operations.ts";
-import { execOperation } from "../vms/exec/exec-operations.ts";
-import { forwardPortOperation } from "../vms/forward/forward-operations.ts";
-import { executeOperation } from "../vms/execute/execute-operations.ts";
-import {
-  createExecutionOperation,
-  getExecutionOperation,
-  killExecutionOperation,
-  listExecutionsOperation,
-  sendExecutionStdinOperation,
-  streamExecutionOperation,
-} from "../vms/executions/execution-operations.ts";
-import {
-  changeFileOperation,
-  downloadFileOperation,
-  makeDirectoryOperation,
-  packDirectoryOperation,
-  removeFileOperation,
-  statFileOperation,
-  unpackArchiveOperation,
-  uploadFileOperation,
-} from "../vms/files/file-operations.ts";
-import { getVmMetricsOperation } from "../vms/metrics/metrics-operations.ts";
 import { egressErrors, wakeErrors } from "../vms/vm-errors.ts";
-import {
-  listPortsOperation,
-  requestPortOperation,
-  setPortAccessOperation,
-} from "../vms/ports/port-operations.ts";
-import { signUrlOperation } from "../vms/signed-urls/url-operations.ts";
-import { watchOperation } from "../vms/watches/watch-operations.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 
@@ -213,34 +182,4 @@ export const sandboxOperations = {
       ...wakeErrors,
     ],
   },
-} as const satisfies Operations;
-
-/** What reaches into its microVM. */
-export const sandboxVmOperations = {
-  execute: executeOperation(sandboxVms),
-  execInSandbox: execOperation(sandboxVms),
-  forwardSandboxPort: forwardPortOperation(sandboxVms),
-  createSandboxExecution: createExecutionOperation(sandboxVms),
-  listSandboxExecutions: listExecutionsOperation(sandboxVms),
-  getSandboxExecution: getExecutionOperation(sandboxVms),
-  streamSandboxExecution: streamExecutionOperation(sandboxVms),
-  sendSandboxExecutionStdin: sendExecutionStdinOperation(sandboxVms),
-  killSandboxExecution: killExecutionOperation(sandboxVms),
-  uploadFile: uploadFileOperation(sandboxVms),
-  downloadFile: downloadFileOperation(sandboxVms),
-  changeFile: changeFileOperation(sandboxVms),
-  removeFile: removeFileOperation(sandboxVms),
-  statFile: statFileOperation(sandboxVms),
-  makeDirectory: makeDirectoryOperation(sandboxVms),
-  watchDirectory: watchOperation(sandboxVms),
-  downloadDirectory: packDirectoryOperation(sandboxVms),
-  uploadDirectory: unpackArchiveOperation(sandboxVms),
-  getSandboxEgress: getEgressOperation(sandboxVms),
-  setSandboxEgress: setEgressOperation(sandboxVms),
-  listSandboxEvents: listEventsOperation(sandboxVms),
-  getSandboxMetrics: getVmMetricsOperation(sandboxVms),
-  listSandboxPorts: listPortsOperation(sandboxVms),
-  setSandboxPortAccess: setPortAccessOperation(sandboxVms),
-  requestSandboxPort: requestPortOperation(sandboxVms),
-  signSandboxUrl: signUrlOperation(sandboxVms),
 } as const satisfies Operations;
