@@ -4,7 +4,7 @@ import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { wholeEnv, type ShownEnv } from "../env.ts";
 import type { VmRow } from "../vm-kind.ts";
 
-interface PlacedVm extends VmRow {
+export interface PlacedVm extends VmRow {
   readonly template: string;
   readonly size: string;
   readonly env: ShownEnv;
