@@ -1,45 +1,31 @@
-// The end of a machine and of its disk. The request is stored by one compare-and-set; the host is told at once, and again by VM cleanup until it agrees.
+// The end of a machine and of its disk.
 
-import { SkerryError } from "@skerry/contract/errors";
-import { transitionMachine, type MachineRow } from "./machine-store.ts";
-import { cancelRestart } from "./restart-queue-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { getMachine } from "./machines.ts";
-import { retryOnConflict } from "../db/retry-on-conflict.ts";
-import { leaveToCleanup } from "../vms/postpone.ts";
+import { destroyByRequest } from "../vms/destroy-by-request.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
+import { transitionMachine, type MachineRow } from "./machine-store.ts";
+import { getMachine, machineVms } from "./machines.ts";
+import { cancelRestart } from "./restart-queue-store.ts";
 
-/** Destroys from every status; a second time, or after the end, it does nothing. */
-export async function destroyMachine(context: Context, caller: Caller, id: string): Promise<void> {
-  const row = await markDestroying(context, caller, id);
-  if (row.status === "destroyed") return;
-  const markedMs = performance.now();
-  await finishDestroyingMachine(context, row).catch(async (error: unknown) => {
-    await leaveToCleanup(context, row, error);
-    // It may still run; but who hears that it is destroyed can rely on it that no replica leads a call into it.
-    return context.vmLocations.allLapsed(markedMs);
+export function destroyMachine(context: Context, caller: Caller, id: string): Promise<void> {
+  return destroyByRequest(context, {
+    kind: machineVms,
+    get: () => getMachine(context, caller, id),
+    mark: (row) => markDestroying(context, row),
+    finish: (row) => finishDestroyingMachine(context, row),
   });
 }
 
-function markDestroying(context: Context, caller: Caller, id: string): Promise<MachineRow> {
-  return retryOnConflict(
-    async () => {
-      const row = await getMachine(context, caller, id);
-      if (row.status === "destroying" || row.status === "destroyed") return row;
-      return context.db.transaction().execute(async (transaction) => {
-        // Why it failed says more than that it was cleaned up afterwards.
-        const reason = (row.status === "failed" ? row.reason : null) ?? "destroyed by request";
-        const destroying = await transitionMachine(transaction, row, "destroying", {
-          reason,
-          restart_wished: false,
-        });
-        if (destroying !== undefined) await cancelRestart(transaction, row.id);
-        return destroying;
-      });
-    },
-    () => new SkerryError("internal", "The machine changed too often to be destroyed."),
-  );
+function markDestroying(context: Context, row: MachineRow): Promise<MachineRow | undefined> {
+  // Why it failed says more than that it was cleaned up afterwards.
+  const reason = (row.status === "failed" ? row.reason : null) ?? "destroyed by request";
+  return context.db.transaction().execute(async (transaction) => {
+    const change = { reason, restart_wished: false };
+    const destroying = await transitionMachine(transaction, row, "destroying", change);
+    if (destroying !== undefined) await cancelRestart(transaction, row.id);
+    return destroying;
+  });
 }
 
 /** Has the host remove the VM and its disk and says so in the row. Throws where the host does not confirm; the row stays `destroying`. */

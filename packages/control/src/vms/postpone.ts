@@ -21,7 +21,7 @@ export const TRIES_MAX = 8;
 export const isPostponed = isAhead("retry_at", RETRY_MAX_S * 1_000);
 
 /** A row as it was before the attempt. */
-interface Tried {
+export interface Tried {
   readonly id: string;
   readonly status: string;
   /** Those in its status that have failed before this one. */
