@@ -157,6 +157,19 @@ test("a sandbox that is destroyed on its way is gone from both hosts", async () 
   expect([two.first.vms.has(id), two.second.vms.has(id)]).toEqual([false, false]);
 });
 
+test.each(steps)("a change of a sandbox before the step %s of its move stays", async (step) => {
+  await params(two.first, "drain");
+  const change = { name: "renamed", metadata: { at: step }, auto_resume: false };
+  let status = 0;
+  everyStep("before", async (at) => {
+    if (at === step && status === 0)
+      status = (await two.world.call("PATCH", `/v1/sandboxes/${id}`, { body: change })).status;
+  });
+  await activate();
+  expect([status, runningOn()]).toEqual([200, [two.second]]);
+  expect(await two.sandbox(id)).toMatchObject({ ...change, host_id: await hostId(two.second) });
+});
+
 test("who compares rows and VMs leaves alone what arrives, and removes it when its move has ended", async () => {
   await params(two.first, "drain");
   two.first.moves.before = async (step) => {
