@@ -5,7 +5,7 @@ import { beforeEach, afterEach, expect, test } from "vitest";
 import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { auditSweeper } from "../src/audit/audit-sweeper.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
 import { bootstrap } from "../src/organizations/tokens.ts";
 import { calls } from "./calls/calls.ts";
@@ -157,7 +157,7 @@ test("what the platform does by itself is in the log of the organization that it
   await sql`update sandboxes set expires_at = now() where id = ${expired.id}`.execute(world.db);
   world.host.end(ended.id, "the guest ran out of memory");
   await sandboxReaper(world.context, 1_000, 30).activate(never);
-  await vmCleanup(world.context, 1_000).activate(never);
+  await vmReconciler(world.context, 1_000).activate(never);
   const own = (await audit()).filter(({ actor }) => actor.kind === "system");
   const found = own.map(({ actor, action, resource }) => `${actor.service} ${action} ${resource.id}`);
   expect(found.map((line) => line.replace(/tok_\w+/, "TOKEN")).toSorted()).toEqual([

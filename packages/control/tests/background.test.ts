@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import type { Report } from "../src/background/background-service.ts";
 import { World } from "./support/world.ts";
 
@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const never = new AbortController().signal;
 
 function reconcile(): Promise<Report> {
-  return vmCleanup(world.context, 1_000).activate(never);
+  return vmReconciler(world.context, 1_000).activate(never);
 }
 
 function reap(): Promise<Report> {

@@ -4,7 +4,7 @@
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { activateBuilder, buildNow, builtTemplate, newBuild } from "./support/builds.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -158,7 +158,7 @@ for (const { victim, strike, ends } of deaths)
     const build = await buildNow(world, id);
     if (code === undefined) expect(build).toMatchObject({ status: "ready", error: null });
     else expect(build).toMatchObject({ status: "failed", error: { code }, template_id: null });
-    await vmCleanup(world.context, 1_000).activate(new AbortController().signal);
+    await vmReconciler(world.context, 1_000).activate(new AbortController().signal);
     const made = code === undefined ? 1 : 0;
     expect(await left()).toEqual({
       ...{ memory_mib: 0, under_way: 0, copies: 0, places: made },

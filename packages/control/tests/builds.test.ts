@@ -7,7 +7,7 @@ import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import {
   activateBuilder,
   buildNow,
@@ -236,7 +236,7 @@ test.each(["queued", "building", "sealing", "freezing"] as const)(
     await active;
     held.resolve();
     await eventually(async () => {
-      await vmCleanup(world.context, 1_000).activate(new AbortController().signal);
+      await vmReconciler(world.context, 1_000).activate(new AbortController().signal);
       return world.host.vms.size === 0;
     }, "its microVM is gone");
     expect(await heldMemoryMib(world)).toBe(0);

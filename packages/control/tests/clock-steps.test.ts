@@ -8,7 +8,7 @@ import { auditSweeper } from "../src/audit/audit-sweeper.ts";
 import { evictUnused } from "../src/builds/cache-store.ts";
 import { deadlines } from "../src/platform/clock-store.ts";
 import type { ClockWatch } from "../src/platform/clock-watch.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
 import {
@@ -171,7 +171,7 @@ test("a creation that is under way is not taken for one whose replica has died",
     update sandboxes set status = 'creating', claimed_until = now() - interval '1 day' + interval '15 s' where id = ${id}`.execute(
     world.db,
   );
-  await vmCleanup(world.context, 1_000).activate(never);
+  await vmReconciler(world.context, 1_000).activate(never);
   expect([await statusOf(id), world.host.vms.has(id)]).toEqual(["creating", true]);
   await replica.look();
   const { ago } = await one(sql<{ ago: number }>`

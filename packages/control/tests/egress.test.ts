@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import type { Report } from "../src/background/background-service.ts";
 import { egress as egressMigration } from "../src/db/migrations/0002-egress.ts";
 import { denial } from "./support/fake-egress.ts";
@@ -34,7 +34,7 @@ function onHost(id: string): unknown {
 }
 
 function reconcile(): Promise<Report> {
-  return vmCleanup(world.context, 1_000).activate(new AbortController().signal);
+  return vmReconciler(world.context, 1_000).activate(new AbortController().signal);
 }
 
 test("a sandbox without a word on egress reaches everything and looks up names", async () => {

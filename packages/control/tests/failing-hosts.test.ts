@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Machine } from "@skerry/contract/machines/machine";
 import type { VmEventList } from "@skerry/contract/vms/events";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { TRIES_MAX } from "../src/vms/postpone.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -20,7 +20,7 @@ beforeEach(() => {
   world.log.length = 0;
 });
 
-const cleanUp = () => vmCleanup(world.context, 1_000).activate(new AbortController().signal);
+const cleanUp = () => vmReconciler(world.context, 1_000).activate(new AbortController().signal);
 
 /** One turn of VM cleanup, when the next attempt is due. */
 async function attempt(table: "sandboxes" | "machines" | "snapshots", id: string): Promise<void> {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Host } from "@skerry/contract/hosts/host";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { builtTemplate } from "./support/builds.ts";
 import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
 import { eventually, waitingForLocks, World } from "./support/world.ts";
@@ -112,7 +112,7 @@ test("whatever a removed host still has and says, it is not asked and nothing co
   await remove(id, "?force=true");
   const before = host.fake.calls.length;
   await heartbeat(world.context, { hostSocket: world.host.socketPath, everyMs: 1_000 }).activate(never);
-  await vmCleanup(world.context, 1_000).activate(never);
+  await vmReconciler(world.context, 1_000).activate(never);
   await world.call("POST", `/v1/sandboxes/${sandbox.id}/execute`, { body: { command: "true" } });
   expect(host.fake.calls.slice(before)).toEqual([]);
   expect(await statusOf(sandbox.id)).toMatchObject({ status: "failed" });

@@ -6,7 +6,7 @@ import type { AuditList } from "@skerry/contract/audit/audit-event";
 import type { EgressReport, HostEgress } from "@skerry/contract/vms/egress";
 import type { Organization } from "@skerry/contract/organizations/organization";
 import { withGrants } from "@skerry/contract/vms/networks";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { changePrivateCidrs } from "../src/organizations/private-cidrs.ts";
 import { privateCidrs as migration } from "../src/db/migrations/0014-private-cidrs.ts";
 import { done, Members, refused, type Body } from "./support/members.ts";
@@ -24,7 +24,7 @@ const grant = (...cidrs: string[]): Promise<unknown> =>
 const onHost = (id: string): HostEgress | undefined => world.host.vms.get(id)?.spec.egress;
 const put = (id: string, body: unknown): Promise<Answer<EgressReport & Body>> =>
   world.call("PUT", `/v1/sandboxes/${id}/egress`, { body });
-const cleanUp = () => vmCleanup(world.context, 1_000).activate(new AbortController().signal);
+const cleanUp = () => vmReconciler(world.context, 1_000).activate(new AbortController().signal);
 
 test("a private network is refused until it is granted, with the operator named, wherever it is asked for", async () => {
   const body = { template: "base", egress: { allow_cidrs: ["203.0.113.0/24", "10.20.0.0/16"] } };

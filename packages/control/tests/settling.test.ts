@@ -11,7 +11,7 @@ import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { restartQueue } from "../src/machines/restart-queue.ts";
 import type { BackgroundService } from "../src/background/background-service.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
 import type { Context } from "../src/context.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";
@@ -47,7 +47,7 @@ beforeAll(async () => {
   services = {
     beat: heartbeat(context, { hostSocket: "/nonexistent", everyMs: 1, graceMs: 0 }),
     judge: hostHealthMonitor(context, 1),
-    cleanUp: vmCleanup(context, 1),
+    cleanUp: vmReconciler(context, 1),
     reap: sandboxReaper(context, 1, 30),
     restart: restartQueue(context),
     drainEnd: drainFinisher(context, 1),

@@ -7,7 +7,7 @@ import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Sandbox, SandboxForks } from "@skerry/contract/sandboxes/sandbox";
 import type { Snapshot, SnapshotList } from "@skerry/contract/snapshots/snapshot";
 import { setLimits } from "../src/limits/organization-limits.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { startControl } from "./support/replica.ts";
 import { never } from "./support/two-hosts.ts";
 import { eventually, World, type Answer } from "./support/world.ts";
@@ -41,7 +41,7 @@ const sandbox = async (which = id): Promise<Sandbox> =>
   (await world.call<Sandbox>("GET", `/v1/sandboxes/${which}`)).body;
 const listed = async () => (await world.call<SnapshotList>("GET", "/v1/snapshots")).body.items;
 const quotas = async () => (await world.call<Limits>("GET", "/v1/limits")).body.quotas;
-const cleanUp = () => vmCleanup(world.context, 1_000).activate(never);
+const cleanUp = () => vmReconciler(world.context, 1_000).activate(never);
 const rows = async (): Promise<string[]> =>
   (await world.db.selectFrom("sandboxes").select("status").execute()).map(({ status }) => status);
 const DEAD = sql`claimed_until = now() - interval '1 ms'`;

@@ -111,7 +111,7 @@ async function stopMachine(record: VmRecord): Promise<void> {
   const live = await adoptClone(record, { deadlineMs: CONNECT_DEADLINE_MS, signal });
   try {
     const main = await mainOf(record, live);
-    await stopGuest({ channel: live.channel, main, idlePause: undefined }, GRACE_MS);
+    await stopGuest({ channel: live.channel, main, guestHalt: undefined }, GRACE_MS);
   } finally {
     live.qmp.close();
     live.channel.close("its host is taken down");

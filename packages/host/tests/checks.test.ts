@@ -9,7 +9,7 @@ import { afterCheck, begunAt, type Counted } from "../src/vm/checks/check-state.
 import { Checks, type CheckedVms } from "../src/vm/checks/checks.ts";
 import { runCheck, type Verdict } from "../src/vm/checks/run-check.ts";
 import type { GuestChannel } from "../src/guest/channel.ts";
-import { IdlePause } from "../src/vm/lifecycle/idle-pause.ts";
+import { GuestHalt } from "../src/vm/lifecycle/guest-halt.ts";
 import type { LiveVm } from "../src/vm/start/clone.ts";
 import type { Running } from "../src/vm/lifecycle/vm-table.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
@@ -140,8 +140,8 @@ test("failures within the grace do not count, until a first check has passed", (
 });
 
 /** A host with one VM, as checks see it. */
-function vms(idlePause: IdlePause): CheckedVms & { isThere: boolean } {
-  const vm = { idlePause, live: { channel }, record: { started_at: at(0).toISOString() } };
+function vms(guestHalt: GuestHalt): CheckedVms & { isThere: boolean } {
+  const vm = { guestHalt, live: { channel }, record: { started_at: at(0).toISOString() } };
   const there = {
     isThere: true,
     running: () => {
@@ -153,9 +153,9 @@ function vms(idlePause: IdlePause): CheckedVms & { isThere: boolean } {
   return there;
 }
 
-/** Idle pause of a guest that is never paused here: it never says that it is idle. */
+/** The halt of a guest that is never halted here: it never says that it is idle. */
 const awake = () =>
-  new IdlePause({ channel } as unknown as LiveVm, pino({ level: "silent" }), { atOnce: false });
+  new GuestHalt({ channel } as unknown as LiveVm, pino({ level: "silent" }), { atOnce: false });
 
 test("checks of one VM come one after the other, and changes of its status alone are counted", async () => {
   const checks = new Checks(vms(awake()));
@@ -205,11 +205,11 @@ test("a check is replaced by a later one alone, removed by one without a check, 
 });
 
 test("a check is no use of the guest, and a move does not wait for it", async () => {
-  const idlePause = awake();
-  const checks = new Checks(vms(idlePause));
+  const guestHalt = awake();
+  const checks = new Checks(vms(guestHalt));
   await checks.set("a", { execution_id: "1", version: 1, check: commandCheck });
   const { id } = await peer.opened();
-  const holding = idlePause.hold({ patienceMs: 0, signal: AbortSignal.timeout(LONG_MS) });
+  const holding = guestHalt.hold({ patienceMs: 0, signal: AbortSignal.timeout(LONG_MS) });
   expect((await peer.next("reset")).stream).toBe(id);
   const hold = await holding;
   // It was broken off, so it says nothing.

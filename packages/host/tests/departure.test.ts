@@ -15,7 +15,7 @@ import { Peers, splice } from "../src/move/peers.ts";
 import { runProgram } from "../src/run.ts";
 import { arrived, awaitArrival, moveSockets } from "../src/vm/qemu/migration.ts";
 import { Qmp, runState } from "../src/vm/qemu/qmp.ts";
-import { IdlePause } from "../src/vm/lifecycle/idle-pause.ts";
+import { GuestHalt } from "../src/vm/lifecycle/guest-halt.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 import { recordIn } from "./support/records.ts";
 
@@ -26,7 +26,7 @@ const NBD_GREETING = Buffer.from("NBDMAGICIHAVEOPT\x00\x03", "latin1");
 let folder: string;
 let guest: FakeGuest;
 let peer: Peer;
-let idlePause: IdlePause;
+let guestHalt: GuestHalt;
 let source: Qemu;
 let target: Server;
 let streams: Duplex[];
@@ -98,10 +98,10 @@ async function depart(changes: Partial<DepartureOptions> = {}): Promise<Departur
   let channel;
   ({ channel, peer } = await guest.greeted());
   const live = { qmp: source.qmp, channel };
-  idlePause = new IdlePause(live, log, { atOnce: false });
+  guestHalt = new GuestHalt(live, log, { atOnce: false });
   return new Departure({
     live,
-    idlePause,
+    guestHalt,
     record: recordIn(folder, "sbx_a", { folder: source.folder }),
     uid: process.getuid?.() ?? 0,
     order: {
@@ -191,7 +191,7 @@ test("a target that falls silent when the disk is copied holds up neither the VM
   await using _other = await willing();
   const written = await writer();
   const departure = await depart({ peers: peersThatWait(3_000) });
-  using _user = await idlePause.use();
+  using _user = await guestHalt.use();
   await expect.poll(() => mirrorStatus()).toBe("ready");
   streams[0]?.unpipe();
   const write = written();

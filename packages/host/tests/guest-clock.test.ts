@@ -36,11 +36,11 @@ async function whileTimePasses<T>(awaited: Promise<T>): Promise<T> {
   }
 }
 
-async function keptTime(idlePause = { isStill: false }) {
+async function keptTime(guestHalt = { isStill: false }) {
   const guest = await FakeGuest.start();
   const { channel, peer } = await guest.greeted();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  keepTime(channel, idlePause, log);
+  keepTime(channel, guestHalt, log);
   return {
     peer,
     async [Symbol.asyncDispose]() {
@@ -66,8 +66,8 @@ test("a clock that is right is left alone, and asked again later", async () => {
 });
 
 test("a guest that stands still is not asked: it would read the question when it goes on, and not before", async () => {
-  const idlePause = { isStill: true };
-  await using kept = await keptTime(idlePause);
+  const guestHalt = { isStill: true };
+  await using kept = await keptTime(guestHalt);
   const asked = kept.peer.opened();
   let wasAsked = false;
   void asked.then(() => (wasAsked = true));
@@ -76,6 +76,6 @@ test("a guest that stands still is not asked: it would read the question when it
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(wasAsked).toBe(false);
-  idlePause.isStill = false;
+  guestHalt.isStill = false;
   expect((await whileTimePasses(asked)).operation["op"]).toBe("clock");
 });

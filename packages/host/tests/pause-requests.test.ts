@@ -19,7 +19,7 @@ async function running(guest: FakeGuest) {
   const record = recordIn(folder, "sbx_1");
   await mkdir(record.folder, { recursive: true });
   const told: string[] = [];
-  const idlePause = {
+  const guestHalt = {
     unusedMs: undefined,
     use: async () => {
       told.push("wake");
@@ -32,7 +32,7 @@ async function running(guest: FakeGuest) {
   };
   const table = new VmTable();
   const live = { channel, qmp: { close: () => undefined } };
-  const entry = { state: "running", record, live, idlePause, main: undefined } as unknown as Running;
+  const entry = { state: "running", record, live, guestHalt, main: undefined } as unknown as Running;
   table.set(entry);
   const lifecycle = {
     requireOpen: () => undefined,

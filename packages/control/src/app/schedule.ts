@@ -55,7 +55,7 @@ import {
   type Observer,
 } from "../background/background-service.ts";
 import { usageSampler } from "../usage/usage-sampler.ts";
-import { vmCleanup } from "../platform/vm-cleanup.ts";
+import { vmReconciler } from "../platform/vm-reconciler.ts";
 
 type Settings = Pick<
   Config,
@@ -89,7 +89,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
   return [
     fenced((own) => heartbeat(own, { hostSocket: config.hostSocket, everyMs: config.heartbeatIntervalMs })),
     fenced((own) => hostHealthMonitor(own, config.healthMonitorIntervalMs)),
-    fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
+    fenced((own) => vmReconciler(own, config.vmCleanupIntervalMs)),
     fenced((own) => drainFinisher(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs, config.pausedKeptDays)),
     fenced((own) => idlePauser(own, config.idlePauserIntervalMs)),

@@ -6,7 +6,7 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { reapplyEgress } from "../vms/egress/egress.ts";
 import { endUnwanted, orPostpone } from "../vms/postpone.ts";
 import { finishDestroying } from "./destroy-sandbox.ts";
-import { adoptSandbox } from "./sandbox-facts.ts";
+import { adoptSandbox } from "./adoption-store.ts";
 import { finishPausing } from "./pause-sandbox.ts";
 import type { Action } from "./sandbox-reconcile.ts";
 import { continueRollback } from "./rollback-sandbox.ts";

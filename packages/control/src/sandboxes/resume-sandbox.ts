@@ -14,7 +14,7 @@ import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import { takesWork } from "../vms/vm-kind.ts";
-import { adoptSandbox, findSandboxVersion } from "./sandbox-facts.ts";
+import { adoptSandbox, findSandboxVersion } from "./adoption-store.ts";
 import {
   dropClaim,
   extendClaim,

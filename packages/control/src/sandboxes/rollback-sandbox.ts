@@ -20,7 +20,8 @@ import { keepClaim } from "../vms/keep-claim.ts";
 import { postpone } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { AGAIN, afterAttempt } from "./after-attempt.ts";
-import { adoptSandbox, findSandboxVersion, type SandboxFact } from "./sandbox-facts.ts";
+import { adoptSandbox, findSandboxVersion } from "./adoption-store.ts";
+import type { SandboxFact } from "./sandbox-facts.ts";
 import {
   dropClaim,
   extendClaim,

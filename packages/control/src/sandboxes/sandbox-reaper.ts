@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { finishPausing } from "./pause-sandbox.ts";
 import { destroyLongPaused, pauseExpired } from "./pause-store.ts";
-import { expireSandboxes, nextExpiryInMs } from "./sandbox-facts.ts";
+import { expireSandboxes, nextExpiryInMs } from "./sandbox-expiry-store.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { restartQueue } from "../../src/machines/restart-queue.ts";
 import type { Report } from "../../src/background/background-service.ts";
-import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../../src/platform/vm-reconciler.ts";
 import type { World } from "./world.ts";
 
 const never = new AbortController().signal;
@@ -17,7 +17,7 @@ export class MachineUpkeep {
   }
 
   cleanUp(): Promise<Report> {
-    return vmCleanup(this.#world.context, 1_000).activate(never);
+    return vmReconciler(this.#world.context, 1_000).activate(never);
   }
 
   startWaiting(): Promise<Report> {

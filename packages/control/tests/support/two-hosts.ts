@@ -6,7 +6,7 @@ import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { heartbeat } from "../../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../../src/hosts/host-health-monitor.ts";
 import type { Report } from "../../src/background/background-service.ts";
-import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
+import { vmReconciler } from "../../src/platform/vm-reconciler.ts";
 import { FakeHost } from "./fake-host.ts";
 import { World } from "./world.ts";
 
@@ -52,7 +52,7 @@ export class TwoHosts implements AsyncDisposable {
   }
 
   cleanUp(): Promise<Report> {
-    return vmCleanup(this.world.context, 1_000).activate(never);
+    return vmReconciler(this.world.context, 1_000).activate(never);
   }
 
   /** The second host dies for long enough, and is heard of again. */

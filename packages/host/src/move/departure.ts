@@ -13,14 +13,14 @@ import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { LiveVm } from "../vm/start/clone.ts";
 import type { VmRecord } from "../vm/record.ts";
-import type { Hold, IdlePause } from "../vm/lifecycle/idle-pause.ts";
+import type { Hold, GuestHalt } from "../vm/lifecycle/guest-halt.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
 import { cancelMigration, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu/migration.ts";
 
 export interface DepartureOptions {
   readonly record: VmRecord;
   readonly live: LiveVm;
-  readonly idlePause: IdlePause;
+  readonly guestHalt: GuestHalt;
   readonly uid: number;
   readonly order: DepartureOrder;
   /** Write to the record that the VM may run elsewhere, and that it runs here after all; the VM may use more CPU in between. */
@@ -64,14 +64,14 @@ export class Departure {
   }
 
   async #run(): Promise<Departed> {
-    const { live, idlePause, order, begin } = this.#options;
+    const { live, guestHalt, order, begin } = this.#options;
     const { signal } = this.#abort;
     try {
       await begin();
       for (const digest of order.layers) await this.#sendLayer(digest);
       await using _disk = await this.#relay("disk");
       await mirrorDisk(live.qmp, signal);
-      this.#hold = await idlePause.hold({ patienceMs: PATIENCE_MS, signal });
+      this.#hold = await guestHalt.hold({ patienceMs: PATIENCE_MS, signal });
       await using _memory = await this.#relay("memory");
       const { stoppedMs } = await sendMemory(live.qmp, signal);
       return {

@@ -202,7 +202,7 @@ export class HostMoves implements InFlightMoves {
     const { below } = resident.record;
     const own = below === undefined ? [] : pathsOf(below);
     const departure = new Departure({
-      ...{ live: resident.live, idlePause: resident.idlePause, order, peers, log },
+      ...{ live: resident.live, guestHalt: resident.guestHalt, order, peers, log },
       record: resident.record,
       uid: uidOf(resources, resources.slots.slot(resident.record.slot)),
       // Written before the first command to QEMU: a host that is killed in between must not resume a guest

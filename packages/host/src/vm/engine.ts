@@ -246,13 +246,13 @@ export class VmEngine {
   /** The guest of this incarnation, kept running until the returned value is disposed of. */
   async use(id: string, executionId: string): Promise<GuestUse> {
     const entry = await this.usable(id, executionId);
-    return useGuest(this.#lifecycle, entry, (idlePause) => idlePause.use());
+    return useGuest(this.#lifecycle, entry, (guestHalt) => guestHalt.use());
   }
 
   /** The same for what may last as long as it likes: `leave` is called when a move wants the guest, which waits until it is disposed of. */
   async useUntilHeld(id: string, executionId: string, leave: () => void): Promise<GuestUse> {
     const entry = await this.usable(id, executionId);
-    return useGuest(this.#lifecycle, entry, (idlePause) => idlePause.useUntilHeld(leave));
+    return useGuest(this.#lifecycle, entry, (guestHalt) => guestHalt.useUntilHeld(leave));
   }
 
   setEgress(id: string, change: EgressChange): Promise<HostEgressReport> {

@@ -22,7 +22,7 @@ export class RunningVms {
     return this.#table.all.flatMap((entry) => {
       if (entry.state !== "running" || entry.ending !== undefined) return [];
       const { id, execution_id } = entry.record;
-      const { unusedMs } = entry.idlePause;
+      const { unusedMs } = entry.guestHalt;
       return unusedMs === undefined ? [] : [{ id, execution_id, unused_ms: Math.floor(unusedMs) }];
     });
   }

@@ -15,7 +15,7 @@ export interface CheckedVms {
   running(id: string, executionId: string): CheckedVm;
 }
 
-type CheckedVm = Pick<Running, "idlePause"> & {
+type CheckedVm = Pick<Running, "guestHalt"> & {
   readonly record: Pick<Running["record"], "started_at">;
   readonly live: Pick<Running["live"], "channel">;
 };
@@ -100,7 +100,7 @@ export class Checks {
     const held = new AbortController();
     const stop = AbortSignal.any([held.signal, checked.end.signal]);
     try {
-      using _probe = await vm.idlePause.probe(() => held.abort());
+      using _probe = await vm.guestHalt.probe(() => held.abort());
       const verdict = await this.#verdict(checked, vm, stop);
       // A check that was broken off says nothing.
       if (!stop.aborted) this.#note(checked, vm, verdict);

@@ -4,20 +4,20 @@
 import type { Logger } from "pino";
 import { adjustClock } from "../../guest/agent.ts";
 import type { GuestChannel } from "../../guest/channel.ts";
-import type { IdlePause } from "./idle-pause.ts";
+import type { GuestHalt } from "./guest-halt.ts";
 
 const INTERVAL_MS = 5 * 60_000;
 /** Smaller differences are left to a guest that disciplines its own clock. */
 const TOLERANCE_US = 50_000;
 
 /** From now on until the channel closes. */
-export function keepTime(channel: GuestChannel, idlePause: Pick<IdlePause, "isStill">, log: Logger): void {
+export function keepTime(channel: GuestChannel, guestHalt: Pick<GuestHalt, "isStill">, log: Logger): void {
   let timer: NodeJS.Timeout;
   let isOver = false;
   const askIn = (ms: number): void => {
     if (isOver) return;
     timer = setTimeout(() => {
-      const asked = idlePause.isStill ? Promise.resolve() : correct(channel);
+      const asked = guestHalt.isStill ? Promise.resolve() : correct(channel);
       asked
         // Its agent has no stream free, or is of a version that does not know the question.
         .catch((error: unknown) => log.debug({ err: error }, "a guest did not say what time it is"))

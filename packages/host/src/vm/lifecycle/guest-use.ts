@@ -12,9 +12,9 @@ export interface GuestUse extends Disposable {
 export async function useGuest(
   lifecycle: VmLifecycle,
   entry: Running,
-  take: (idlePause: Running["idlePause"]) => Promise<Disposable>,
+  take: (guestHalt: Running["guestHalt"]) => Promise<Disposable>,
 ): Promise<GuestUse> {
-  const use = await take(entry.idlePause).catch(async (error: unknown) => {
+  const use = await take(entry.guestHalt).catch(async (error: unknown) => {
     throw await lifecycle.whyFailed(entry, error);
   });
   return { channel: entry.live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };

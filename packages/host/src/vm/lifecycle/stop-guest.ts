@@ -8,17 +8,17 @@ import type { Logger } from "pino";
 import { shutDownGuest, terminateMain, type MainProcess } from "../../guest/agent.ts";
 import type { GuestChannel } from "../../guest/channel.ts";
 import type { Running } from "./vm-table.ts";
-import type { IdlePause } from "./idle-pause.ts";
+import type { GuestHalt } from "./guest-halt.ts";
 
 /** Lets a machine that ends by itself or is stopped shut down. Never rejects. */
 export async function endGuest(
-  { record, live, idlePause, main }: Running,
+  { record, live, guestHalt, main }: Running,
   graceMs: number,
   log: Logger,
 ): Promise<MainExit | undefined> {
   if (record.machine === undefined) return undefined;
   try {
-    return await stopGuest({ channel: live.channel, idlePause, main }, graceMs);
+    return await stopGuest({ channel: live.channel, guestHalt, main }, graceMs);
   } catch (error) {
     log.debug({ err: error, vm: record.id }, "a guest was not there for its own end");
     return undefined;
@@ -28,17 +28,17 @@ export async function endGuest(
 interface Stoppable {
   readonly channel: GuestChannel;
   /** Undefined where the guest is known to run. */
-  readonly idlePause: IdlePause | undefined;
+  readonly guestHalt: GuestHalt | undefined;
   readonly main: MainProcess | undefined;
 }
 
 /** Resolves with how the main process ended. Rejects where the guest does not answer; then QEMU is killed
  *  as by a power failure, and the journal recovers the disk. */
 export async function stopGuest(
-  { channel, idlePause, main }: Stoppable,
+  { channel, guestHalt, main }: Stoppable,
   graceMs: number,
 ): Promise<MainExit | undefined> {
-  using _awake = await idlePause?.use();
+  using _awake = await guestHalt?.use();
   if (main !== undefined && graceMs > 0) {
     await terminateMain(channel, constants.signals.SIGTERM);
     const waiting = new AbortController();

@@ -11,7 +11,7 @@ import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } fr
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
 import { keepTime } from "./guest-clock.ts";
-import { IdlePause } from "./idle-pause.ts";
+import { GuestHalt } from "./guest-halt.ts";
 import { endGuest } from "./stop-guest.ts";
 import type { KeyedQueue } from "../../keyed-queue.ts";
 import { waitForEnd } from "./wait-for-end.ts";
@@ -59,12 +59,12 @@ export class VmLifecycle {
     const { table, log } = this.#options;
     const atOnce =
       isUnused && table.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
-    const idlePause = new IdlePause(live, log, { atOnce });
+    const guestHalt = new GuestHalt(live, log, { atOnce });
     const ended = Promise.withResolvers<void>();
     const running = { state: "running" as const, record, live, main, ended: ended.promise };
-    const entry: Running = { ...running, idlePause };
+    const entry: Running = { ...running, guestHalt };
     table.set(entry);
-    keepTime(live.channel, idlePause, log);
+    keepTime(live.channel, guestHalt, log);
     void waitForEnd(record, live, main)
       .then((end) => this.#endedByItself(entry, end))
       .then(ended.resolve);

@@ -8,7 +8,7 @@ import type { LiveVm } from "../start/clone.ts";
 import type { EndReason } from "./end-reason.ts";
 import { fullDiskError } from "./end-of-full-disk.ts";
 import { mayBe, type VmRecord } from "../record.ts";
-import type { IdlePause } from "./idle-pause.ts";
+import type { GuestHalt } from "./guest-halt.ts";
 
 export type VmEntry =
   | {
@@ -46,7 +46,7 @@ export interface Running {
   readonly state: "running";
   record: VmRecord;
   readonly live: LiveVm;
-  readonly idlePause: IdlePause;
+  readonly guestHalt: GuestHalt;
   readonly main: MainProcess | undefined;
   /** Resolves when the VM has ended by itself and is listed as that, or has ended otherwise before. */
   readonly ended: Promise<void>;

@@ -83,7 +83,7 @@ export class PauseRequests {
       const { folder } = record;
       await checkDiskReserve(folder);
       await removeSaved(folder);
-      const standstill = await entry.idlePause.standStill();
+      const standstill = await entry.guestHalt.standStill();
       try {
         // An operation that has come meanwhile waits for the guest to go on. Those that come from here on find it ending.
         checkUnused(entry, order);
@@ -105,9 +105,9 @@ export class PauseRequests {
 const SYNC_DEADLINE_MS = 60_000;
 
 /** A guest at rest is woken for it. Its programs run on meanwhile: what they write from here on is lost, as with a power failure. */
-async function syncDisk({ live, idlePause }: Running): Promise<void> {
+async function syncDisk({ live, guestHalt }: Running): Promise<void> {
   try {
-    using _awake = await idlePause.use();
+    using _awake = await guestHalt.use();
     await runCommand(live.channel, "sync", SYNC_DEADLINE_MS);
   } catch (error) {
     throw new SkerryError("guest_failed", "The guest did not write its disk out.", {
@@ -117,8 +117,8 @@ async function syncDisk({ live, idlePause }: Running): Promise<void> {
   }
 }
 
-export function checkUnused({ idlePause }: Running, { unused_ms = 0 }: Pick<PauseVm, "unused_ms">): void {
-  if (unused_ms === 0 || (idlePause.unusedMs ?? 0) >= unused_ms) return;
+export function checkUnused({ guestHalt }: Running, { unused_ms = 0 }: Pick<PauseVm, "unused_ms">): void {
+  if (unused_ms === 0 || (guestHalt.unusedMs ?? 0) >= unused_ms) return;
   throw inUse();
 }
 

@@ -157,7 +157,7 @@ export class Snapshots {
       await mkdir(part, { mode: 0o700 });
       await slotWork.take(record.id, async () => {
         const sinceMs = performance.now();
-        const standstill = await entry.idlePause.standStill();
+        const standstill = await entry.guestHalt.standStill();
         try {
           await saveGuest({ resources, record, qmp: entry.live.qmp, folder: part });
         } finally {

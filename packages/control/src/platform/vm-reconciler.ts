@@ -22,7 +22,7 @@ const SERVICE = "vm-cleanup";
 /** Actions per host and activation. */
 const BATCH = 32;
 
-export function vmCleanup(context: Context, everyMs: number): BackgroundService {
+export function vmReconciler(context: Context, everyMs: number): BackgroundService {
   return {
     name: SERVICE,
     everyMs,

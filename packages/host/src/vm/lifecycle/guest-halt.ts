@@ -1,4 +1,4 @@
-// Pauses the vCPUs of a guest in which no process is left, until the next operation on it. A paused guest
+// Halts the vCPUs of a guest in which no process is left, until the next operation on it. A halted guest
 // takes no CPU; an idle one takes 0.6 % of a core (emulated; for its timer and for QEMU's main loop).
 //
 // Every operation on a guest calls `use` first, so a move also waits here until no operation is under way, and it is known
@@ -37,7 +37,7 @@ export interface Hold {
   release(): void;
 }
 
-export class IdlePause {
+export class GuestHalt {
   readonly #live: LiveVm;
   readonly #log: Logger;
   #users = 0;

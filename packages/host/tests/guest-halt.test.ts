@@ -6,7 +6,7 @@ import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Qmp } from "../src/vm/qemu/qmp.ts";
-import { IdlePause } from "../src/vm/lifecycle/idle-pause.ts";
+import { GuestHalt } from "../src/vm/lifecycle/guest-halt.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 
@@ -30,12 +30,12 @@ test("who wants something of a guest whose disk is slow waits for it, and gets i
   const written = Promise.withResolvers<void>();
   qemu.before = async (command) => (command === "stop" ? written.promise : undefined);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  const guestHalt = new GuestHalt({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
   vi.advanceTimersByTime(SLOW_MS);
   await peer.close((await peer.opened()).id, { idle: true });
   await expect.poll(() => qemu.told).toContain("stop");
   vi.advanceTimersByTime(SLOW_MS);
-  const use = idlePause.use();
+  const use = guestHalt.use();
   await expect.poll(() => qemu.told).toContain("cont");
   vi.advanceTimersByTime(SLOW_MS);
   written.resolve();
@@ -50,9 +50,9 @@ test("a guest in which nothing has run can be put to rest without being asked, a
   await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
   const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
   const { channel, peer } = await guest.greeted();
-  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
+  const guestHalt = new GuestHalt({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
   await expect.poll(() => qemu.told).toContain("stop");
-  const use = idlePause.use();
+  const use = guestHalt.use();
   await peer.close((await peer.opened()).id, {}); // it is woken
   using _awake = await use;
   expect(qemu.told.filter((command) => ["stop", "cont"].includes(command))).toEqual(["stop", "cont"]);
@@ -65,9 +65,9 @@ test("a guest at rest whose state was saved runs for a moment, and is at rest ag
   await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
   const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
   const { channel } = await guest.greeted();
-  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
+  const guestHalt = new GuestHalt({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
   await expect.poll(() => qemu.told).toContain("stop");
-  const standstill = await idlePause.standStill();
+  const standstill = await guestHalt.standStill();
   await standstill.goOn();
   expect(qemu.told.filter((command) => ["stop", "cont"].includes(command))).toEqual(["stop", "cont", "stop"]);
   channel.close("the test is over");
@@ -79,12 +79,12 @@ test("a move has what could last for ever leave the guest, and waits until it ha
   await using _qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
   const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
   const { channel } = await guest.greeted();
-  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  const guestHalt = new GuestHalt({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
   const told = Promise.withResolvers<void>();
-  const reader = await idlePause.useUntilHeld(() => told.resolve());
-  const gone = await idlePause.useUntilHeld(() => expect.unreachable("it has left before"));
+  const reader = await guestHalt.useUntilHeld(() => told.resolve());
+  const gone = await guestHalt.useUntilHeld(() => expect.unreachable("it has left before"));
   gone[Symbol.dispose]();
-  const holding = idlePause.hold({ patienceMs: 0, signal: AbortSignal.timeout(5_000) });
+  const holding = guestHalt.hold({ patienceMs: 0, signal: AbortSignal.timeout(5_000) });
   await told.promise;
   reader[Symbol.dispose]();
   (await holding).release();
@@ -107,7 +107,7 @@ test("a guest is unused from its last operation on, and while an execution runs 
   const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
   const { channel, peer } = await guest.greeted();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  const guestHalt = new GuestHalt({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
   /** The host asks when the time has come, and hears that a process is left, and whether it is one of an execution. */
   const asked = async (afterMs: number, { runs }: { readonly runs: boolean }): Promise<void> => {
     vi.advanceTimersByTime(afterMs);
@@ -120,29 +120,29 @@ test("a guest is unused from its last operation on, and while an execution runs 
     );
   };
   /** Resolves when an answer has arrived that changes whether it is in use. */
-  const known = (isUnused: boolean) => expect.poll(() => idlePause.unusedMs !== undefined).toBe(isUnused);
+  const known = (isUnused: boolean) => expect.poll(() => guestHalt.unusedMs !== undefined).toBe(isUnused);
   // Unknown, until the guest has been asked.
-  expect(idlePause.unusedMs).toBeUndefined();
+  expect(guestHalt.unusedMs).toBeUndefined();
   await asked(3_000, { runs: false });
   await known(true);
-  const use = await idlePause.use();
-  expect(idlePause.unusedMs).toBeUndefined();
+  const use = await guestHalt.use();
+  expect(guestHalt.unusedMs).toBeUndefined();
   use[Symbol.dispose]();
   const releasedMs = performance.now();
-  expect(idlePause.unusedMs).toBeUndefined();
+  expect(guestHalt.unusedMs).toBeUndefined();
   while (performance.now() < releasedMs + 200) await new Promise((resolve) => setImmediate(resolve));
   const answeredMs = performance.now();
   await asked(3_000, { runs: false });
   await known(true);
   // Since the operation, and not since the answer.
-  expect(idlePause.unusedMs).toBeGreaterThanOrEqual(answeredMs - releasedMs);
+  expect(guestHalt.unusedMs).toBeGreaterThanOrEqual(answeredMs - releasedMs);
   await asked(6_000, { runs: true });
   await known(false);
   const seenMs = performance.now();
   await asked(12_000, { runs: false });
   await known(true);
   // It has ended since the last question, so that is the last use.
-  expect(idlePause.unusedMs).toBeLessThanOrEqual(performance.now() - seenMs);
+  expect(guestHalt.unusedMs).toBeLessThanOrEqual(performance.now() - seenMs);
   channel.close("the test is over");
   qmp.close();
 });
