@@ -11,6 +11,7 @@ import type { Size } from "@skerry/contract/sizes";
 import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { StoredCheck } from "../db/tables/machine-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { steadyNow } from "../db/steady-time.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { withoutFailure } from "../db/host-failure.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
@@ -104,6 +105,18 @@ export function machineById(db: Queries, id: string): Promise<MachineRow | undef
     .select(restartWaits.as("restart_waits"))
     .where("id", "=", id)
     .executeTakeFirst();
+}
+
+/** Whether this incarnation runs, is one that calls start, and was started so short a time ago. */
+export async function hasBegunWithin(
+  db: Database,
+  { orgId, id, execution_id, ms }: Pick<MachineRow, "id" | "execution_id"> & { orgId: string; ms: number },
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from machines
+    where id = ${id} and org_id = ${orgId} and execution_id = ${execution_id} and status = 'running' and autostart
+      and started_at > ${steadyNow} - ${ms} * interval '1 millisecond'`.execute(db);
+  return rows.length > 0;
 }
 
 /** Newest first. Ids sort by time, so a page never shifts when machines are added. */

@@ -7,7 +7,7 @@ import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { VmAtHost } from "../vms/vm-kind.ts";
-import { findMachine, type MachineRow } from "./machine-store.ts";
+import { findMachine, hasBegunWithin, type MachineRow } from "./machine-store.ts";
 import { startMachine } from "./start-machine.ts";
 
 const FIRST_PAUSE_MS = 20;
@@ -49,14 +49,8 @@ function startOf(caller: Tenant, id: string): NewAuditEvent {
 const BEGINNING_MS = 30_000;
 
 /** It is one that calls start, and was started a moment ago. */
-export async function isBeginning(
-  context: Context,
-  { orgId }: Tenant,
-  { id, execution_id }: VmAtHost,
-): Promise<boolean> {
-  const row = await findMachine(context.db, orgId, id);
-  if (row?.autostart !== true || row.execution_id !== execution_id || row.started_at === null) return false;
-  return row.status === "running" && Date.now() - row.started_at.getTime() < BEGINNING_MS;
+export function isBeginning({ db }: Context, { orgId }: Tenant, vm: VmAtHost): Promise<boolean> {
+  return hasBegunWithin(db, { ...vm, orgId, ms: BEGINNING_MS });
 }
 
 /** One that its owner has stopped stays stopped. */
