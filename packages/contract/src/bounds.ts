@@ -72,12 +72,14 @@ export const STDIN_MAX_BYTES = 10 * 1024 * 1024;
 /** Longest path in a sandbox, in bytes. Linux's PATH_MAX (4,096) counts the final NUL. */
 export const PATH_MAX_BYTES = 4_095;
 
-/** Longest shell command line, in characters, so that it fits one frame beside its environment. */
+/** Longest shell command line that is stored, in characters: of a machine and of a build's step. Also of one in the query of a request. */
 export const COMMAND_MAX_CHARS = 32_768;
 
-/** Most variables in one `env`, and its longest value in characters. */
+/** Longest argument of a program, and variable with its name, in bytes: Linux's MAX_ARG_STRLEN (131,072) counts the final NUL. */
+export const ARGUMENT_MAX_BYTES = 131_071;
+
+/** Most variables in one `env`. */
 export const ENV_MAX_ENTRIES = 256;
-export const ENV_VALUE_MAX_CHARS = 16_384;
 
 /** Most entries that a directory listing returns; `truncated` says when there are more. */
 export const LIST_MAX_ENTRIES = 10_000;

@@ -41,6 +41,21 @@ describe.each([
     ]);
   });
 
+  test("a process has arguments and variables as long as Linux takes them, and none longer", async () => {
+    const run = async (command: string, envs: Record<string, string> = {}) => {
+      for await (const { event } of client().start({ process: { ...shell(command), envs } }))
+        if (event?.event.case === "end") return event.event.value.status;
+      return undefined;
+    };
+    const longest = `echo ${"x".repeat(131_071)}`.slice(0, 131_071);
+    expect(await run(longest, { A: "a".repeat(100_000) })).toBe("exit status 0");
+    expect(world.host.executions.last.command.program?.at(-1)).toBe(longest);
+    const codeFor = (...args: Parameters<typeof run>) => run(...args).then((status) => status, codeOf);
+    expect(await codeFor(`${longest}x`)).toBe(Code.InvalidArgument);
+    expect(await codeFor("echo", { A: "a".repeat(131_070) })).toBe(Code.InvalidArgument);
+    expect(await codeFor(longest, { A: "a".repeat(130_000) })).toBe(Code.InvalidArgument);
+  });
+
   test("a process that a signal has ended is told in the words that clients compare", async () => {
     let status: unknown;
     for await (const { event } of client().start({ process: shell("oom") }))

@@ -112,8 +112,20 @@ test("where the host has refused for another reason, that reason is the answer",
   expect((await run({ command: "cat", stdin: "x" })).body.code).toBe("sandbox_busy");
 });
 
+test("a command line is as long as Linux takes it, beside a long environment", async () => {
+  const command = `binary ${"x".repeat(131_064)}`;
+  const env = { A: "a".repeat(100_000) };
+  const answer = await run({ command, env });
+  expect([answer.status, answer.body.exit_code], answer.body.message).toEqual([200, 0]);
+  expect(world.host.commands.at(-1)).toMatchObject({ command, env });
+  const detached = await run({ command, env, detach: true });
+  expect(detached.status).toBe(201);
+  expect(world.host.executions.last.command).toMatchObject({ command, env });
+  world.host.executions.all.clear();
+});
+
 test("inline code that is too long for a command line is told another way", async () => {
-  const answer = await run({ command: `python3 -c '${"#".repeat(32_768)}'` });
+  const answer = await run({ command: `python3 -c '${"#".repeat(131_071)}'` });
   expect([answer.status, answer.body.code]).toEqual([400, "bad_request"]);
   expect(answer.body.remediation).toMatch(/`stdin`.*upload/);
 });

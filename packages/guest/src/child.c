@@ -128,7 +128,8 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     idle_child(request, outcome);
   case SHUTDOWN:
     shutdown_child(request, outcome);
-  case CONNECT: // the agent's own to do
+  case LONG: // the agent's own to do
+  case CONNECT:
   case CONFIGURE:
   case WAKE:
   case CLOCK:

@@ -44,6 +44,7 @@ static const struct field {
     {"rows", INTEGER, offsetof(struct request, rows)},
     {"end", BOOLEAN, offsetof(struct request, end)},
     {"port", INTEGER, offsetof(struct request, port)},
+    {"bytes", INTEGER, offsetof(struct request, bytes)},
     {"user", STRING, offsetof(struct request, user)},
     {"program", PROGRAM, offsetof(struct request, program)},
     {"run_files", FILES, offsetof(struct request, run_files)},
@@ -78,6 +79,7 @@ static const struct shape {
     [EXECUTIONS] = {"executions", {0}},
     [CONNECT] = {"connect", {"port"}},
     [PORTS] = {"ports", {"limit"}},
+    [LONG] = {"long", {"bytes"}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
     [WAKE] = {"wake", {"clock_us", "entropy"}},
     [CLOCK] = {"clock", {"adjust_us"}},
@@ -227,6 +229,8 @@ static const char *find_problem(const struct request *request) {
     return request->signal < 1 || request->signal > 64 ? "signal is out of range" : NULL;
   case CONNECT:
     return request->port < 1 || request->port > PORT_MAX ? "port is out of range" : NULL;
+  case LONG:
+    return request->bytes < 1 || request->bytes > REQUEST_MAX_BYTES ? "bytes is out of range" : NULL;
   case PORTS:
     return request->limit < 1 ? "limit is out of range" : NULL;
   case START:

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -53,54 +54,63 @@ void stream_send_error(uint32_t id, const char *code, const char *message) {
   channel_send_json(FRAME_RESET, id, json);
 }
 
-static void watch_main(struct stream *stream, const struct request *request) {
+static void watch_main(struct stream *stream, uint32_t id, const struct request *request) {
   if (!mainprocess_start(request)) {
-    return stream_send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
+    return stream_send_error(id, "out_of_memory", "no memory or no number is left for another process");
   }
-  stream->id = last_id;
+  stream->id = id;
   stream->operation = MAIN;
   stream->credit = stream->input.credit = WINDOW_BYTES;
   stream->outputs[0].fd = stream->outputs[1].fd = -1;
-  channel_send_json(FRAME_HEAD, last_id, "{}"); // it runs, or has
+  channel_send_json(FRAME_HEAD, id, "{}"); // it runs, or has
 }
 
-static void open_connection(struct stream *stream, const struct request *request) {
-  stream->id = last_id;
+static void open_connection(struct stream *stream, uint32_t id, const struct request *request) {
+  stream->id = id;
   stream->operation = CONNECT;
   stream->credit = stream->input.credit = WINDOW_BYTES;
   for (int i = 0; i < 2; i++) stream->outputs[i] = (struct output){-1, -1, UINT64_MAX, 0};
   connection_open(stream, (uint16_t)request->port);
 }
 
-static void open_stream(const struct frame *frame) {
-  if (frame->stream <= last_id) return stream_send_error(frame->stream, "bad_request", "stream numbers must rise");
-  last_id = frame->stream;
+// A request that one frame does not hold. Its parts come in DATA frames behind its OPEN and cost no credit.
+static void await_parts(struct stream *stream, uint32_t id, const struct request *request) {
+  stream->text = malloc((size_t)request->bytes);
+  if (!stream->text) return stream_send_error(id, "out_of_memory", "no memory for the request");
+  stream->text_length = (uint32_t)request->bytes;
+  stream->id = id;
+  stream->operation = LONG;
+  stream->outputs[0].fd = stream->outputs[1].fd = -1;
+}
+
+static void open_request(uint32_t id, char *text, size_t length) {
   struct request request;
   struct child child;
   const char *problem;
-  if (!request_parse(&request, (char *)frame->payload, frame->length, &problem)) {
-    return stream_send_error(last_id, "bad_request", problem);
+  if (!request_parse(&request, text, length, &problem)) {
+    return stream_send_error(id, "bad_request", problem);
   }
   if (request.operation == TERMINATE) {
     mainprocess_signal((int)request.signal);
-    channel_send_json(FRAME_CLOSE, last_id, "{}");
+    channel_send_json(FRAME_CLOSE, id, "{}");
     return;
   }
   struct stream *stream = free_slot();
-  if (!stream) return stream_send_error(last_id, "too_many_streams", "too many operations at once");
-  if (request.operation == MAIN) return watch_main(stream, &request);
-  if (request.operation >= START && request.operation <= EXECUTIONS) return executions_open(stream, last_id, &request);
-  if (request.operation == CONNECT) return open_connection(stream, &request);
+  if (!stream) return stream_send_error(id, "too_many_streams", "too many operations at once");
+  if (request.operation == LONG) return await_parts(stream, id, &request);
+  if (request.operation == MAIN) return watch_main(stream, id, &request);
+  if (request.operation >= START && request.operation <= EXECUTIONS) return executions_open(stream, id, &request);
+  if (request.operation == CONNECT) return open_connection(stream, id, &request);
   if (request.operation == SHUTDOWN) shutdown_begin();
   if (request.operation == CONFIGURE) user_keep(&request);
   if (request.operation == CONFIGURE && !environment_keep(&request)) {
-    return stream_send_error(last_id, "out_of_memory", "no memory for the environment");
+    return stream_send_error(id, "out_of_memory", "no memory for the environment");
   }
   stream->started_us = now_us();
   if (!child_start(&child, &request, stream->outcome)) {
-    return stream_send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
+    return stream_send_error(id, "out_of_memory", "no memory or no number is left for another process");
   }
-  stream->id = last_id;
+  stream->id = id;
   stream->operation = request.operation;
   stream->pid = child.pid;
   stream->exited = child.pid == 0;
@@ -112,6 +122,12 @@ static void open_stream(const struct frame *frame) {
     stream->outputs[i] = (struct output){child.pipes[1 + i], -1, limit > 0 ? limit : UINT64_MAX, 0};
   }
   if (request.operation == EXECUTE) stream->deadline_ms = stream->started_us / 1000 + request.timeout_ms;
+}
+
+static void open_stream(const struct frame *frame) {
+  if (frame->stream <= last_id) return stream_send_error(frame->stream, "bad_request", "stream numbers must rise");
+  last_id = frame->stream;
+  open_request(last_id, (char *)frame->payload, frame->length);
 }
 
 static void kill_child(struct stream *stream) {
@@ -126,6 +142,8 @@ static void kill_child(struct stream *stream) {
 static void release(struct stream *stream) {
   input_close(&stream->input);
   for (int i = 0; i < 2; i++) output_close(&stream->outputs[i]);
+  free(stream->text);
+  stream->text = NULL;
   cgroup_release(&stream->group);
   executions_leave(stream, stream->canceled);
   stream->id =
@@ -147,6 +165,21 @@ void streams_forget(void) {
     release(&streams[i]);
   }
   last_id = 0;
+}
+
+// The last part makes the stream the operation that its request asks for.
+static void take_part(struct stream *stream, const struct frame *frame) {
+  if (frame->length > stream->text_length - stream->text_bytes)
+    return stream_refuse(stream, "bad_request", "the request is longer than announced");
+  memcpy(stream->text + stream->text_bytes, frame->payload, frame->length);
+  stream->text_bytes += frame->length;
+  if (stream->text_bytes < stream->text_length) return;
+  char *text = stream->text;
+  const uint32_t id = stream->id, length = stream->text_length;
+  stream->text = NULL;
+  release(stream);
+  open_request(id, text, length);
+  free(text);
 }
 
 // ---- its end
@@ -255,6 +288,7 @@ void streams_take(const struct frame *frame) {
     if (streams[i].id == frame->stream && frame->stream != 0) stream = &streams[i];
   }
   if (!stream) return; // it has ended meanwhile
+  if (frame->type == FRAME_DATA && stream->operation == LONG) return take_part(stream, frame);
   if (frame->type == FRAME_DATA) input_take(stream, frame);
   if (frame->type == FRAME_CLOSE) input_end(stream);
   if (frame->type == FRAME_RESET) stream_refuse(stream, "canceled", "canceled by the host");

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { encodeFrame, frameTypes, REQUEST_MAX_BYTES, WINDOW_BYTES } from "@skerry/contract/frames";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
@@ -245,4 +246,48 @@ test("the 257th operation at once is refused, and the other 256 go on", async ()
   for (const operation of rest) operation.close();
   const ended = await Promise.all(rest.map(async (operation) => await operation.ended));
   expect(ended.every(({ result }) => result["exit_code"] === 0)).toBe(true);
+});
+
+test("a command has the longest argument and variable that Linux takes, and all its input", async () => {
+  const longest = 131_071;
+  const command = `cat; : ${"x".repeat(longest)}`.slice(0, longest);
+  const run = agent.link.open({
+    op: "execute",
+    command,
+    env: { A: "a".repeat(100_000) },
+    timeout_ms: 30_000,
+    stdin: true,
+    output_limit: 0,
+  });
+  await run.write(Buffer.alloc(2 * WINDOW_BYTES, "i"));
+  run.close();
+  const { stdout, result } = await run.ended;
+  expect(result).toMatchObject({ exit_code: 0 });
+  expect(stdout.toString() === "i".repeat(2 * WINDOW_BYTES)).toBe(true);
+  const env = { A: "a".repeat(longest - "A=".length) };
+  expect((await agent.link.execute("echo ${#A}", { env })).stdout.toString()).toBe("131069\n");
+  expect((await agent.link.execute(`${command}x`)).done).toBe(false);
+});
+
+test("a long request that is cut off, longer than announced or canceled leaves the others alone", async () => {
+  const announce = (bytes: number) => agent.link.open({ op: "long", bytes });
+  const part = (stream: number, bytes: number) =>
+    agent.link.send(encodeFrame(frameTypes.data, stream, Buffer.alloc(bytes, " ")));
+  for (const bytes of [0, REQUEST_MAX_BYTES + 1])
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await announce(bytes).ended).result).toMatchObject({ code: "bad_request" });
+  const waiting = announce(REQUEST_MAX_BYTES);
+  await part(waiting.stream, 10);
+  const tooMuch = announce(10);
+  await part(tooMuch.stream, 11);
+  expect((await tooMuch.ended).result).toMatchObject({ code: "bad_request" });
+  const nothing = announce(10);
+  await part(nothing.stream, 10);
+  expect((await nothing.ended).result).toMatchObject({ code: "bad_request" });
+  waiting.cancel();
+  expect((await waiting.ended).result).toMatchObject({ code: "canceled" });
+  const forgotten = announce(REQUEST_MAX_BYTES);
+  await part(forgotten.stream, 10);
+  await agent.link.hello();
+  expect((await agent.link.execute("exit 5")).result).toMatchObject({ exit_code: 5 });
 });

@@ -7,10 +7,12 @@ import {
   encodeWindow,
   frameTypes,
   PAYLOAD_MAX_BYTES,
+  REQUEST_MAX_BYTES,
   WINDOW_BYTES,
 } from "@skerry/contract/frames";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/bounds";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { exitOf, startExecute } from "../src/guest/agent.ts";
 import type { GuestChannel } from "../src/guest/channel.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 
@@ -192,8 +194,35 @@ test("a sandbox runs 256 operations at once, says that it is busy to one more, a
   expect(channel.open(READ).id).toBe(SANDBOX_MAX_STREAMS + 1);
 });
 
-test("an operation that fits no frame is refused before anything is sent, and the channel lives", async () => {
-  const operation = { op: "read", path: "x".repeat(PAYLOAD_MAX_BYTES) } as const;
+test("a request that one frame does not hold is announced, and comes in parts that cost no credit", async () => {
+  const operation = { op: "write", path: `/${"x".repeat(REQUEST_MAX_BYTES - 100)}`, mode: 0o644 } as const;
+  const stream = channel.open(operation);
+  const { id, operation: announced } = await peer.opened();
+  const request = JSON.stringify(operation);
+  expect(announced).toEqual({ op: "long", bytes: request.length });
+  const written = stream.write(Buffer.alloc(WINDOW_BYTES, "d"));
+  const parts: Buffer[] = [];
+  for (let bytes = 0; bytes < request.length + WINDOW_BYTES; bytes += parts.at(-1)?.length ?? 0) {
+    const frame = await peer.next("data");
+    expect(frame.stream).toBe(id);
+    parts.push(frame.payload);
+  }
+  await written;
+  expect(Buffer.concat(parts).toString() === request + "d".repeat(WINDOW_BYTES)).toBe(true);
+});
+
+test("an agent of an earlier version refuses what it cannot take, and its user is told why", async () => {
+  const command = { command: "x".repeat(PAYLOAD_MAX_BYTES), env: {}, timeout_ms: 1_000 };
+  const { stream } = startExecute(channel, { ...command, stdin: false, output_limit: 1 });
+  const { id } = await peer.opened();
+  await peer.send(
+    encodeJson(frameTypes.reset, id, { code: "bad_request", message: "there is no such operation" }),
+  );
+  await expect(exitOf(stream)).rejects.toMatchObject({ code: "vm_outdated" });
+});
+
+test("a request that is too long is refused before anything is sent, and the channel lives", async () => {
+  const operation = { op: "read", path: "x".repeat(REQUEST_MAX_BYTES) } as const;
   expect(() => channel.open(operation)).toThrow(expect.objectContaining({ code: "payload_too_large" }));
   const stream = channel.open(READ);
   await peer.close((await peer.opened()).id, { fine: true });

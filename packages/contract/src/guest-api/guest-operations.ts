@@ -19,6 +19,13 @@ export interface ExecuteOperation {
   readonly output_limit: number;
 }
 
+/** Announces a request whose JSON is longer than one frame, and comes in DATA frames. An agent of an earlier version
+ *  refuses it, and ignores them. */
+export interface LongOperation {
+  readonly op: "long";
+  readonly bytes: number;
+}
+
 /** CLOSE of an execute. Sent when the command itself has exited and what it had written is sent; background
  *  children live on (their output is read and dropped) unless the command timed out or was reset. */
 export interface ExecuteResult {
@@ -316,6 +323,7 @@ export interface ShutdownOperation {
 }
 
 export type GuestOperation =
+  | LongOperation
   | ExecuteOperation
   | MainOperation
   | TerminateOperation

@@ -4,7 +4,7 @@ import { Type, type Static } from "typebox";
 import { formatDuration } from "../durations.ts";
 import { Duration, Env, Nullable, OneOf, OTHERWISE } from "../fields.ts";
 import {
-  COMMAND_MAX_CHARS,
+  ARGUMENT_MAX_BYTES,
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
   EXECUTION_TIMEOUT_MAX_MS,
@@ -23,8 +23,8 @@ export const ExecuteRequest = named(
   {
     command: Type.String({
       minLength: 1,
-      maxLength: COMMAND_MAX_CHARS,
-      description: "Shell command line, run by `/bin/sh -c` as root.",
+      maxLength: ARGUMENT_MAX_BYTES,
+      description: `Shell command line, run by \`/bin/sh -c\` as root. At most ${ARGUMENT_MAX_BYTES} bytes.`,
       [OTHERWISE]:
         "Send a long script as `stdin` to the command `sh` or `python3 -`, or upload it as a file and run that.",
       examples: ["echo hello"],

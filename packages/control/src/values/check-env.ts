@@ -1,27 +1,31 @@
-// What Linux takes as an environment, which a schema cannot express.
+// What Linux takes as an environment and as arguments, which a schema cannot express.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { PAYLOAD_MAX_BYTES } from "@skerry/contract/frames";
-import { ENV_MAX_ENTRIES, ENV_VALUE_MAX_CHARS } from "@skerry/contract/bounds";
+import { PAYLOAD_MAX_BYTES, REQUEST_MAX_BYTES } from "@skerry/contract/frames";
+import { ARGUMENT_MAX_BYTES, ENV_MAX_ENTRIES } from "@skerry/contract/bounds";
 import { CONTROL_CHARACTER } from "./check-text.ts";
 
-/** A command with its environment travels to the guest in one frame, as JSON; the rest of the frame holds its other fields. */
-const OPERATION_MAX_BYTES = PAYLOAD_MAX_BYTES - 8 * 1024;
+/** Room for the other fields of a request that carries them. */
+const OTHER_FIELDS_BYTES = 8 * 1024;
+
+/** A command and its environment, as JSON: of a VM and of a template, which the database keeps, and of a command that is run once. */
+const STORED_MAX_BYTES = PAYLOAD_MAX_BYTES - OTHER_FIELDS_BYTES;
+export const RUN_MAX_BYTES = REQUEST_MAX_BYTES - OTHER_FIELDS_BYTES;
 
 type Pairs = Readonly<Record<string, string>>;
 
 /** The environment as it is, or `invalid_env`. Values are never repeated in an error: they may be secrets. */
-export function checkEnv(env: Pairs): Pairs {
+export function checkEnv(env: Pairs, maxBytes = STORED_MAX_BYTES): Pairs {
   const entries = Object.entries(env);
   if (entries.length > ENV_MAX_ENTRIES) {
     throw invalidEnv(`"env" has ${entries.length} variables; at most ${ENV_MAX_ENTRIES} are allowed.`);
   }
   for (const [name, value] of entries) {
-    const fault = nameFault(name) ?? valueFault(value);
+    const fault = nameFault(name) ?? valueFault(name, value);
     if (fault !== undefined) throw invalidEnv(`A variable in "env" ${fault}.`, name);
   }
-  if (Buffer.byteLength(JSON.stringify(env)) > OPERATION_MAX_BYTES) {
-    throw invalidEnv(`"env" is longer than ${OPERATION_MAX_BYTES} bytes in all.`);
+  if (Buffer.byteLength(JSON.stringify(env)) > maxBytes) {
+    throw invalidEnv(`"env" is longer than ${maxBytes} bytes in all.`);
   }
   return env;
 }
@@ -33,9 +37,10 @@ function nameFault(name: string): string | undefined {
   return name.isWellFormed() ? undefined : "has a name that is not valid Unicode";
 }
 
-function valueFault(value: unknown): string | undefined {
+function valueFault(name: string, value: unknown): string | undefined {
   if (typeof value !== "string") return "has a value that is not a string";
-  if (value.length > ENV_VALUE_MAX_CHARS) return `has a value longer than ${ENV_VALUE_MAX_CHARS} characters`;
+  if (Buffer.byteLength(`${name}=${value}`) > ARGUMENT_MAX_BYTES)
+    return `is longer than ${ARGUMENT_MAX_BYTES} bytes with its name`;
   if (value.includes("\0")) return "has a value with NUL";
   return value.isWellFormed() ? undefined : "has a value that is not valid Unicode";
 }
@@ -50,21 +55,24 @@ function invalidEnv(message: string, name?: string): SkerryError {
   });
 }
 
-/** A command and its environment fit the one frame that carries them, or `bad_request`. */
-export function checkTogether({
-  command,
-  env,
-}: {
-  readonly command: string | readonly string[];
-  readonly env: Pairs;
-}): void {
-  if (Buffer.byteLength(JSON.stringify([command, env])) <= OPERATION_MAX_BYTES) return;
-  throw new SkerryError(
-    "bad_request",
-    `"command" and "env" are longer than ${OPERATION_MAX_BYTES} bytes together.`,
-    {
-      remediation: "Upload a script and run that.",
-      context: { field: "command", max_bytes: OPERATION_MAX_BYTES },
-    },
-  );
+/** Linux starts no program with a longer argument. */
+export function checkArgument(argument: string): void {
+  if (Buffer.byteLength(argument) > ARGUMENT_MAX_BYTES)
+    throw tooLong(`"command" has an argument longer than ${ARGUMENT_MAX_BYTES} bytes.`, ARGUMENT_MAX_BYTES);
+}
+
+/** A command and its environment fit the request that carries them, or `bad_request`. */
+export function checkTogether(
+  { command, env }: { readonly command: string | readonly string[]; readonly env: Pairs },
+  maxBytes = STORED_MAX_BYTES,
+): void {
+  if (Buffer.byteLength(JSON.stringify([command, env])) > maxBytes)
+    throw tooLong(`"command" and "env" are longer than ${maxBytes} bytes together.`, maxBytes);
+}
+
+function tooLong(message: string, maxBytes: number): SkerryError {
+  return new SkerryError("bad_request", message, {
+    remediation: "Upload a script and run that.",
+    context: { field: "command", max_bytes: maxBytes },
+  });
 }

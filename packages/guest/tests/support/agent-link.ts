@@ -106,6 +106,14 @@ export class Operation {
   }
 }
 
+function requestFrames(stream: number, request: Buffer): Buffer {
+  if (request.length <= PAYLOAD_MAX_BYTES) return encodeFrame(frameTypes.open, stream, request);
+  const frames = [encodeJson(frameTypes.open, stream, { op: "long", bytes: request.length })];
+  for (let at = 0; at < request.length; at += PAYLOAD_MAX_BYTES)
+    frames.push(encodeFrame(frameTypes.data, stream, request.subarray(at, at + PAYLOAD_MAX_BYTES)));
+  return Buffer.concat(frames);
+}
+
 export class AgentLink {
   readonly #bytes: Duplex;
   readonly #running = new Map<number, Running>();
@@ -166,11 +174,8 @@ export class AgentLink {
       wake: () => undefined,
     };
     this.#running.set(stream, running);
-    void this.send(
-      Buffer.isBuffer(operation)
-        ? encodeFrame(frameTypes.open, stream, operation)
-        : encodeJson(frameTypes.open, stream, operation),
-    );
+    const request = Buffer.isBuffer(operation) ? operation : Buffer.from(JSON.stringify(operation));
+    void this.send(requestFrames(stream, request));
     const ended = within(promise, `the end of stream ${stream}`);
     ended.catch(() => undefined); // a test need not wait for every end
     return new Operation(this, stream, running, ended);

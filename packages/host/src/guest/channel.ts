@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import {
   encodeFrame,
   encodeHello,
+  encodeJson,
   FrameError,
   FrameParser,
   frameTypes,
@@ -15,6 +16,7 @@ import {
   MAX_FRAME_BYTES,
   parseJsonPayload,
   PAYLOAD_MAX_BYTES,
+  REQUEST_MAX_BYTES,
   WINDOW_BYTES,
   type Frame,
 } from "@skerry/contract/frames";
@@ -111,10 +113,10 @@ export class GuestChannel {
       });
     }
     const request = Buffer.from(JSON.stringify(operation));
-    if (request.length > PAYLOAD_MAX_BYTES) {
+    if (request.length > REQUEST_MAX_BYTES) {
       throw new SkerryError(
         "payload_too_large",
-        `Command and environment take ${request.length} bytes together; ${PAYLOAD_MAX_BYTES} is the limit.`,
+        `Command and environment take ${request.length} bytes together; ${REQUEST_MAX_BYTES} is the limit.`,
         { remediation: "Upload a long script as a file and execute that." },
       );
     }
@@ -123,8 +125,17 @@ export class GuestChannel {
     });
     this.#nextStream += 1;
     this.#streams.set(stream.id, stream);
-    this.#send(encodeFrame(frameTypes.open, stream.id, request));
+    if (request.length <= PAYLOAD_MAX_BYTES) this.#send(encodeFrame(frameTypes.open, stream.id, request));
+    else this.#sendLong(stream.id, request);
     return stream;
+  }
+
+  /** All parts at once: the next operation comes behind them, and the agent takes one after the other. */
+  #sendLong(stream: number, request: Buffer): void {
+    const announced: GuestOperation = { op: "long", bytes: request.length };
+    this.#send(encodeJson(frameTypes.open, stream, announced));
+    for (let at = 0; at < request.length; at += PAYLOAD_MAX_BYTES)
+      this.#send(encodeFrame(frameTypes.data, stream, request.subarray(at, at + PAYLOAD_MAX_BYTES)));
   }
 
   close(reason: string): void {

@@ -1361,7 +1361,7 @@ class ExecuteExit(TypedDict):
 
 
 class _ExecuteRequestRequired(TypedDict):
-    #: Shell command line, run by `/bin/sh -c` as root.
+    #: Shell command line, run by `/bin/sh -c` as root. At most 131071 bytes.
     command: str
 
 
@@ -1462,7 +1462,7 @@ class ExecutionList(TypedDict):
 
 
 class _ExecutionRequestRequired(TypedDict):
-    #: Shell command line, run by `/bin/sh -c` as root.
+    #: Shell command line, run by `/bin/sh -c` as root. At most 131071 bytes.
     command: str
 
 

@@ -2,7 +2,7 @@
 
 import { DEFAULT_WORKDIR } from "@skerry/contract/default-workdir";
 import type { ExecuteRequest } from "@skerry/contract/vms/execute";
-import { checkEnv, checkTogether } from "../../values/check-env.ts";
+import { checkArgument, checkEnv, checkTogether, RUN_MAX_BYTES } from "../../values/check-env.ts";
 import { checkText } from "../../values/check-text.ts";
 import { checkPath } from "../../values/paths.ts";
 
@@ -16,9 +16,10 @@ export function readCommand(request: Pick<ExecuteRequest, "command" | "workdir" 
   const command = {
     command: checkText("command", request.command),
     workdir: request.workdir === undefined ? null : checkPath("workdir", request.workdir),
-    env: checkEnv(request.env ?? {}),
+    env: checkEnv(request.env ?? {}, RUN_MAX_BYTES),
   };
-  checkTogether(command);
+  checkArgument(command.command);
+  checkTogether(command, RUN_MAX_BYTES);
   return command;
 }
 

@@ -10,7 +10,7 @@ import type { HostClient } from "../../host-client/host-client.ts";
 import type { Creation } from "../../idempotency/create-once.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
-import { checkTogether } from "../../values/check-env.ts";
+import { checkArgument, checkTogether, RUN_MAX_BYTES } from "../../values/check-env.ts";
 import { checkText } from "../../values/check-text.ts";
 import { readBoundedDuration, readOptionalBound } from "../../values/durations.ts";
 import { withPath } from "../name-path.ts";
@@ -125,8 +125,8 @@ export async function startFollowed(
 }
 
 function readProgram({ words, user, runFiles }: Program, { command, env = {} }: ExecutionRequest) {
-  for (const word of words) checkText("command", word);
-  checkTogether({ command: [command, ...words], env });
+  for (const word of words) checkArgument(checkText("command", word));
+  checkTogether({ command: [command, ...words], env }, RUN_MAX_BYTES);
   return { program: [...words], user, run_files: { ...runFiles } };
 }
 
