@@ -79,6 +79,7 @@ export const errorStatus = {
   payload_too_large: 413,
   context_too_large: 413,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   unknown_template: 422,
   invalid_build: 422,
   app_not_detected: 422,

@@ -7,7 +7,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
 import { describe, expect, test } from "vitest";
-import { partOf } from "../src/e2b/byte-range.ts";
+import { partOf } from "../src/vms/files/byte-range.ts";
 import { EventType, Filesystem, FileType } from "../src/e2b/wire/filesystem_pb.js";
 import { createE2bSandbox, e2bOptions, headersInto, rpcClient, nativeId } from "./support/e2b.ts";
 import { watches } from "./support/fake-files.ts";

@@ -88,6 +88,24 @@ test("any content type is a file, also none, an invalid one and JSON", async () 
   expect(world.host.files.get("/empty")?.size).toBe(0);
 });
 
+test("a part of a file is sent alone, and one that the file has not is refused with its size", async () => {
+  await upload("letters", [Buffer.from("abcdefghij")]);
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await fetch(`${world.url}/v1/sandboxes/${id}/files/letters`, {
+      headers: { "x-api-key": world.token, ...headers },
+    });
+    const { status } = answer;
+    return [status, answer.headers.get("content-range"), await answer.text()];
+  };
+  expect(await ask({ range: "bytes=2-4" })).toEqual([206, "bytes 2-4/10", "cde"]);
+  expect(await ask({ range: "bytes=7-" })).toEqual([206, "bytes 7-9/10", "hij"]);
+  expect(await ask({ range: "bytes=0-1,3-4" })).toEqual([200, null, "abcdefghij"]);
+  expect(await ask({ range: "bytes=2-4", "if-range": '"a"' })).toEqual([200, null, "abcdefghij"]);
+  const [status, size, text] = await ask({ range: "bytes=10-" });
+  expect([status, size]).toEqual([416, "bytes */10"]);
+  expect(JSON.parse(String(text))).toMatchObject({ code: "range_not_satisfiable" });
+});
+
 test("a path is decoded exactly once", async () => {
   const names = [
     ["a%20b", "/a b"],

@@ -51,7 +51,9 @@ export class SkerryApiError<Code extends ApiErrorCode = ApiErrorCode> extends Er
 }
 
 /** The request is wrong in every state of the server: a field, a path, a size. */
-export class InvalidRequestError extends SkerryApiError<CodesOf<400 | 405 | 408 | 413 | 415 | 426 | 431>> {
+export class InvalidRequestError extends SkerryApiError<
+  CodesOf<400 | 405 | 408 | 413 | 415 | 416 | 426 | 431>
+> {
   override readonly name = "InvalidRequestError";
 }
 
@@ -101,6 +103,7 @@ const classes: Readonly<Record<number, new (details: ApiErrorDetails) => SkerryA
   412: ConflictError,
   413: InvalidRequestError,
   415: InvalidRequestError,
+  416: InvalidRequestError,
   422: ImpossibleError,
   426: InvalidRequestError,
   429: RateLimitedError,

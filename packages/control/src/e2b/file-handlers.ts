@@ -4,15 +4,15 @@ import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { E2B_UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
 import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import { SkerryError } from "@skerry/contract/errors";
 import { Type } from "typebox";
 import type { Context } from "../context.ts";
 import { BYTES } from "../http/octet-stream-bodies.ts";
+import { noneOf, rangeOf, sendPart } from "../vms/files/byte-range.ts";
 import { downloadFile, uploadFile } from "../vms/files/files.ts";
-import { partOf, rangeOf, type ByteRange } from "./byte-range.ts";
 import { checker } from "./checked-body.ts";
 import { resolvePath } from "./command-line.ts";
 import { sandboxCallOf, type SandboxCall } from "./sandbox-call.ts";
@@ -53,7 +53,12 @@ export const download: E2bHandler = async (context, request, reply) => {
   const disposition = `inline; filename*=UTF-8''${encodeURIComponent(posix.basename(path)).replaceAll("'", "%27")}`;
   void reply.header("content-disposition", disposition).header("vary", "Accept-Encoding");
   const { sizeBytes } = file;
-  const range = sizeBytes === undefined ? undefined : rangeOf(request.headers.range, sizeBytes);
+  const range = sizeBytes === undefined ? undefined : rangeOf(request.headers, sizeBytes);
+  if (range === "none") {
+    file.content.on("error", () => undefined).destroy();
+    void reply.code(416).header("content-range", `bytes */${sizeBytes}`).type("application/json");
+    return reply.send(JSON.stringify({ code: 416, message: noneOf(sizeBytes ?? 0) }));
+  }
   if (range !== undefined)
     return sendPart(reply, { range, sizeBytes: sizeBytes ?? 0, content: file.content });
   if (sizeBytes !== undefined) void reply.header("accept-ranges", "bytes");
@@ -62,27 +67,6 @@ export const download: E2bHandler = async (context, request, reply) => {
   if (sizeBytes !== undefined) void reply.header("content-length", sizeBytes);
   return reply.send(file.content);
 };
-
-interface Part {
-  readonly range: ByteRange | "none";
-  /** Of the whole file. */
-  readonly sizeBytes: number;
-  readonly content: Readable;
-}
-
-function sendPart(reply: FastifyReply, { range, sizeBytes, content }: Part): FastifyReply {
-  // The rest of it is ended unread; what fails before that ends the part, which is its reader.
-  content.on("error", () => undefined);
-  if (range === "none") {
-    content.destroy();
-    const message = `The file has ${sizeBytes} bytes, and none of those that are asked for.`;
-    void reply.code(416).header("content-range", `bytes */${sizeBytes}`).type("application/json");
-    return reply.send(JSON.stringify({ code: 416, message }));
-  }
-  const { first, last } = range;
-  void reply.code(206).header("content-range", `bytes ${first}-${last}/${sizeBytes}`);
-  return reply.header("content-length", last - first + 1).send(partOf(content, range));
-}
 
 /** Programs read this message. */
 function inTheirWords(error: unknown, path: string): unknown {

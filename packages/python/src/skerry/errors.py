@@ -143,6 +143,7 @@ _CLASSES: Mapping[int, Type[SkerryApiError]] = {
     412: ConflictError,
     413: InvalidRequestError,
     415: InvalidRequestError,
+    416: InvalidRequestError,
     422: ImpossibleError,
     429: RateLimitedError,
     426: InvalidRequestError,

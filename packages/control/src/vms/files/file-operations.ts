@@ -95,7 +95,7 @@ export function downloadFileOperation(kind: VmKind) {
     tag: table,
     summary: `Download a file or list a directory of a ${noun}`,
     description:
-      "The answer is the file's bytes. With `list=true` the path is a directory, and the answer is a `DirectoryListing`, also of the levels below it with `depth`.",
+      "The answer is the file's bytes, or with `Range` one part of them as 206. With `list=true` the path is a directory, and the answer is a `DirectoryListing`, also of the levels below it with `depth`.",
     ...filePath(kind),
     query: FileQuery,
     answers: { 200: DirectoryListing },
@@ -106,7 +106,7 @@ export function downloadFileOperation(kind: VmKind) {
       admit: visitors(kind, "GET"),
     },
     audit: { action: `${noun}.file.download`, resource: noun, detail: filePathOf },
-    errors: [...inVmErrors(kind), ...ofPath, ...ofSignedUrl],
+    errors: [...inVmErrors(kind), ...ofPath, ...ofSignedUrl, "range_not_satisfiable"],
   } as const satisfies Operation;
 }
 

@@ -1,8 +1,10 @@
 // Files of a sandbox or a machine. Both ways the bytes pass through; nothing here holds a file.
 
+import { SkerryError } from "@skerry/contract/errors";
 import { readAttributes } from "@skerry/contract/vms/file-attributes";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "../../context.ts";
+import { noneOf, rangeOf, sendPart } from "./byte-range.ts";
 import { downloadFile, listDirectory, uploadFile } from "./files.ts";
 import { GUEST_CONTENT_POLICY } from "../guest-content.ts";
 import type { VmKind } from "../vm-kind.ts";
@@ -50,15 +52,23 @@ export function downloadFileHandler(
     const params = fileParams(kind, request, reply);
     const { list, depth, limit } = request.query;
     if (list === true) return listDirectory(context, tenantOf(request), { ...params, depth, limit });
-    const file = await downloadFile(context, tenantOf(request), params);
-    if (file.sizeBytes !== undefined) void reply.header("content-length", file.sizeBytes);
+    const { content, sizeBytes } = await downloadFile(context, tenantOf(request), params);
+    const range = sizeBytes === undefined ? undefined : rangeOf(request.headers, sizeBytes);
+    if (range === "none") {
+      content.on("error", () => undefined).destroy();
+      void reply.header("content-range", `bytes */${sizeBytes}`);
+      throw new SkerryError("range_not_satisfiable", noneOf(sizeBytes ?? 0));
+    }
+    if (sizeBytes !== undefined)
+      void reply.header("content-length", sizeBytes).header("accept-ranges", "bytes");
     // A browser must not run any file on our origin.
     void reply.header("x-content-type-options", "nosniff").type(BYTES);
     // Who has a signed URL is led there by a page of anybody's.
     if (knownCallerOf(request) === undefined)
       void reply.header("content-security-policy", GUEST_CONTENT_POLICY);
     // A stream passes by the schema, which describes the listing.
-    return reply.send(file.content);
+    if (range !== undefined) return sendPart(reply, { range, sizeBytes: sizeBytes ?? 0, content });
+    return reply.send(content);
   };
 }
 
