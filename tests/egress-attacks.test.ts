@@ -208,13 +208,22 @@ test("names are looked up only where that is allowed, and only at our server", a
   );
 });
 
-test("a guest that gives itself another address is cut off, and no other sandbox is harmed", async () => {
+test("a guest that gives itself another address or card is cut off, and no other sandbox is harmed", async () => {
   await using vandal = await armed();
+  const web: Destination = ["tcp", "203.0.113.10", 80];
   await vandal.execute(
     `python3 -c 'import fcntl,socket,struct; s=socket.socket(); fcntl.ioctl(s,0x8916,struct.pack("16sHH4s8x",b"eth0",2,0,socket.inet_aton("169.254.0.20")))'`,
   );
-  await expectAll(false, [["tcp", "203.0.113.10", 80]], vandal);
-  await expectAll(true, [["tcp", "203.0.113.10", 80]]);
+  await expectAll(false, [web], vandal);
+  await vandal.execute(`ip link add br0 type bridge && ip link add in0 type veth peer name in1 && ip address flush eth0
+    for link in eth0 in0; do ip link set $link master br0; done; for link in br0 in0 in1; do ip link set $link up; done
+    ip address add 169.254.0.21/30 dev in1 && ip route add default via 169.254.0.22`);
+  await expectAll(false, [web], vandal);
+  // The bridge does pass what comes from the address of the guest's own card.
+  await vandal.execute(`own=$(cat /sys/class/net/eth0/address); ip link set br0 address 02:00:00:00:00:01
+    ip link set eth0 address 02:00:00:00:00:02 && ip link set in1 address $own`);
+  await expectAll(true, [web], vandal);
+  await expectAll(true, [web]);
 });
 
 test("a connection that is open is cut when a new policy forbids it, and another one is not", async () => {

@@ -2,6 +2,8 @@
 // is left on the machine meanwhile. Most of the tests wait for a time to come, so they wait together.
 // Processes that are killed meanwhile are the matrix of `kill.test.ts`.
 
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
@@ -91,6 +93,38 @@ test.concurrent("at the end of its time it is paused, and what it wrote into its
   expect(await said(sandbox, "cat /mnt/kept")).toBe("in memory");
   const { info } = await sandbox.refresh();
   expect(Date.parse(info.expires_at)).toBeGreaterThan(Date.parse(info.started_at ?? "") + 15_000);
+});
+
+const LOOP = `mkdir -p /mnt/image && truncate -s 8M /root/image && mkfs.ext4 -q /root/image && mount -o loop /root/image /mnt/image
+echo kept >/mnt/image/file && findmnt -no FSTYPE /mnt/image`;
+
+test.concurrent("its kernel has what VPNs, sshfs and container engines need, also after a pause", async () => {
+  await using sandbox = await create();
+  expect(await said(sandbox, "cut -d' ' -f1 /proc/modules")).not.toMatch(
+    /^(tun|fuse|loop|bridge|nf_tables)$/m,
+  );
+  await sandbox.upload("/root/try.py", await readFile(join(import.meta.dirname, "support/guest-kernel.py")));
+  const tried = await said(sandbox, "python3 /root/try.py");
+  expect(tried.split("\n")).toEqual(["tun True", "fuse True", "nft [0, 0, 0]", "iptables 0"]);
+  expect(await said(sandbox, LOOP)).toBe("ext4");
+  const links = [
+    "bridge",
+    "veth peer name try1",
+    "wireguard",
+    "macvlan link eth0",
+    "vxlan id 1 dstport 4789",
+  ];
+  for (const kind of links) {
+    const [name = "", ...options] = kind.split(" ");
+    const [before, after] = name === "macvlan" ? [options.join(" "), ""] : ["", options.join(" ")];
+    // oxlint-disable-next-line no-await-in-loop -- each is gone before the next
+    await said(sandbox, `ip link add ${before} try0 type ${name} ${after} && ip link del try0`);
+  }
+  await sandbox.pause();
+  // Grace periods of RCU end, for which an unmount waits.
+  const after =
+    "cat /mnt/image/file && umount /mnt/image && ip link add try0 type bridge && ip link del try0";
+  expect(await said(sandbox, after)).toBe("kept");
 });
 
 test.concurrent("its clock is right after a pause, and twenty calls at once resume it once", async () => {

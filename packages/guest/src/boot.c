@@ -2,6 +2,7 @@
 #include "cgroup.h"
 #include "copy-tree.h"
 #include "identity.h"
+#include "modules.h"
 #include "thrash.h"
 
 #include <arpa/inet.h>
@@ -231,6 +232,7 @@ int boot(void) {
   mount_at("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   reboot(RB_DISABLE_CAD);
   load_modules();
+  int modules = modules_keep();
   enter_root();
   // A root file system that was built may have none of these.
   mkdir("/etc", 0755);
@@ -240,6 +242,7 @@ int boot(void) {
   mount_optional("mqueue", "/dev/mqueue");
   mount_run();
   make_links();
+  modules_offer(modules);
   mount_at("cgroup2", "/sys/fs/cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   cgroup_start("/sys/fs/cgroup");
   start_network();

@@ -4,6 +4,7 @@
 #include "channel.h"
 #include "copy-tree.h"
 #include "executions.h"
+#include "modules.h"
 #include "streams.h"
 #include "thrash.h"
 
@@ -139,6 +140,7 @@ static void serve(int port) {
 }
 
 int main(int argc, char **argv) {
+  if (is_modprobe(argv[0])) return modprobe(argc, argv);
   if (getpid() == 1) serve(boot());
   if (argc >= 3 && strcmp(argv[1], "--serve-fd") == 0) {
     if (argc == 5 && strcmp(argv[3], "--cgroup-root") == 0) cgroup_start(argv[4]);

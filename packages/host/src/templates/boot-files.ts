@@ -3,12 +3,23 @@
 // Debian's kernel, the modules of guest-modules.ts.
 
 import { createHash } from "node:crypto";
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { basename, join } from "node:path";
 import { discardWorkFolder, removeTree } from "../remove-tree.ts";
 import { runProgram } from "../run.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";
-import { GUEST_MODULES } from "./guest-modules.ts";
+import { BOOT_MODULES, ON_DEMAND_MODULES } from "./guest-modules.ts";
+import { keepModules, modulesFolder, NEEDED_FILES, packModules } from "./kernel-modules.ts";
 
 export interface Kernel {
   readonly file: string;
@@ -39,10 +50,6 @@ export interface InitramfsSources extends Pick<KernelSources, "contain"> {
 const KERNEL_SUITE = "bookworm";
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const UNPACK_DEADLINE_MS = 60_000;
-
-function fileOf(module: string): string {
-  return `${module.slice(module.lastIndexOf("/") + 1)}.ko`;
-}
 
 // Runs inside mmdebstrap, whose apt verifies Debian's signatures also on a machine that is not Debian.
 const downloadHook = (folder: string): string => `set -e
@@ -82,14 +89,23 @@ function isInitramfs(file: string): boolean {
   return basename(file).startsWith("initramfs-");
 }
 
-/** Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that
+/** Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `lib/modules`, `version`. One that
  *  an earlier version kept without a module that is needed now is replaced. */
 export async function ensureDebianKernel(folder: string, sources: KernelSources): Promise<Kernel> {
-  const needed = ["version", ...GUEST_MODULES.map((module) => `modules/${fileOf(module)}`)];
-  const there = await Promise.all(needed.map((file) => exists(join(folder, file))));
-  if (!there.every(Boolean)) await downloadKernel(folder, sources);
-  const version = await readFile(join(folder, "version"), "utf8");
-  return { file: join(folder, "vmlinuz"), version, modules: join(folder, "modules") };
+  const kept = await keptKernel(folder);
+  if (kept !== undefined) return kept;
+  await downloadKernel(folder, sources);
+  const downloaded = await keptKernel(folder);
+  if (downloaded === undefined) throw new Error("the kernel package lacks modules that guests need");
+  return downloaded;
+}
+
+async function keptKernel(folder: string): Promise<Kernel | undefined> {
+  const version = await readFile(join(folder, "version"), "utf8").catch(() => undefined);
+  if (version === undefined) return undefined;
+  const modules = modulesFolder(folder, version);
+  const there = await Promise.all(NEEDED_FILES.map((file) => exists(join(modules, file))));
+  return there.every(Boolean) ? { file: join(folder, "vmlinuz"), version, modules } : undefined;
 }
 
 async function downloadKernel(folder: string, { mirror, contain }: KernelSources): Promise<void> {
@@ -111,7 +127,7 @@ async function downloadKernel(folder: string, { mirror, contain }: KernelSources
       deadlineMs: UNPACK_DEADLINE_MS,
       contain,
     });
-    await keepKernel(join(work, "image"), join(work, "kernel"));
+    await keepKernel(join(work, "image"), join(work, "kernel"), contain);
     await removeTree(folder);
     await rename(join(work, "kernel"), folder);
   } finally {
@@ -119,15 +135,12 @@ async function downloadKernel(folder: string, { mirror, contain }: KernelSources
   }
 }
 
-async function keepKernel(image: string, folder: string): Promise<void> {
+async function keepKernel(image: string, folder: string, contain: string): Promise<void> {
   const [version] = await readdir(join(image, "lib/modules"));
   if (version === undefined) throw new Error("the kernel package holds no modules");
-  await mkdir(join(folder, "modules"), { recursive: true });
+  await mkdir(folder);
   await copyFile(join(image, `boot/vmlinuz-${version}`), join(folder, "vmlinuz"));
-  for (const module of GUEST_MODULES) {
-    const file = join(image, `lib/modules/${version}/kernel/${module}.ko`);
-    await copyFile(file, join(folder, "modules", fileOf(module)));
-  }
+  await keepModules(image, folder, { version, contain });
   await writeFile(join(folder, "version"), version);
 }
 
@@ -139,7 +152,7 @@ export async function ensureInitramfs(
 ): Promise<BootFiles> {
   const hash = createHash("sha256").update(kernel.version);
   for (const file of [kernel.file, agent]) hash.update(await readFile(file));
-  if (kernel.modules !== undefined) hash.update(GUEST_MODULES.join());
+  if (kernel.modules !== undefined) hash.update([...BOOT_MODULES, "", ...ON_DEMAND_MODULES].join());
   const digest = hash.digest("hex").slice(0, 16);
   const initramfs = join(folder, `initramfs-${digest}.cpio`);
   if (!(await exists(initramfs))) await packInitramfs(kernel, { agent, contain }, initramfs);
@@ -176,16 +189,8 @@ async function packInitramfs(
   }
 }
 
-/** The agent loads them in the order that the last file tells, and none where there is no such file. */
-async function packModules(from: string, to: string): Promise<void> {
-  await mkdir(to);
-  const names = GUEST_MODULES.map(fileOf);
-  for (const name of names) await copyFile(join(from, name), join(to, name));
-  await writeFile(join(to, "order"), `${names.join("\n")}\n`);
-}
-
 async function exists(file: string): Promise<boolean> {
-  return readFile(file).then(
+  return stat(file).then(
     () => true,
     () => false,
   );
