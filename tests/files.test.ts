@@ -206,6 +206,19 @@ test("a directory lists every entry with its name, type, size and time", async (
   expect((await listing("/")).entries.map(({ name }) => name)).toContain("etc");
 });
 
+test("a file comes with its length, and a part of it where one is asked for", async () => {
+  const bytes = randomBytes(300_000);
+  await putWhole("/range/file", bytes);
+  const response = await get("/range/file");
+  expect(response.headers.get("content-length")).toBe("300000");
+  expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
+  const part = await fetch(platform.apiUrl + fileUrl(sandbox.id, "/range/file"), {
+    headers: { authorization: `Bearer ${platform.token}`, range: "bytes=100000-100009" },
+  });
+  expect([part.status, part.headers.get("content-range")]).toEqual([206, "bytes 100000-100009/300000"]);
+  expect(Buffer.from(await part.arrayBuffer())).toEqual(bytes.subarray(100_000, 100_010));
+});
+
 test("files that the kernel makes up can be read", async () => {
   expect(await (await get("/proc/version")).text()).toMatch(/^Linux version 6\.1/);
   expect(await (await get("/proc/meminfo")).text()).toMatch(/^MemTotal: +\d+ kB\n/);

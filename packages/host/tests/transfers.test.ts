@@ -99,7 +99,7 @@ test.each(["file", "archive"])(
 );
 
 test.each([
-  ["file", [["head", { size: 6 }]]],
+  ["file", [["head", { size: 600_000 }]]],
   ["archive", []],
 ] as const)("a download of a %s that is not at its end is cut off then", async (what, before) => {
   const sent = call("GET", what).end();
@@ -113,6 +113,39 @@ test.each([
   await expect(text(response)).rejects.toThrow("aborted");
   await greeted.peer.next("reset");
   await greeted.peer.send(encodeJson(frameTypes.reset, id, { code: "canceled" }));
+  await expect.poll(() => users).toBe(0);
+});
+
+const LARGE_BYTES = 100_000;
+
+test.each([
+  ["of a small file in two pieces its size", 6, [3, 3], 6, 6],
+  ["of an empty file its size", 0, [], 0, 0],
+  ["of a large file its size", LARGE_BYTES, [60_000, 40_000], LARGE_BYTES, LARGE_BYTES],
+  ["of one that has grown its former size", LARGE_BYTES, [60_000, 50_000], LARGE_BYTES, LARGE_BYTES],
+  ["no size of a kernel's file that says that it is empty", 0, [5], undefined, 5],
+  ["no size of one that says that it has a page", 4_096, [5], undefined, 5],
+])("a download tells %s", async (...[, size, pieces, told, comes]) => {
+  const sent = call("GET", "file").end();
+  const { id } = await greeted.peer.opened();
+  await greeted.peer.send(encodeJson(frameTypes.head, id, { size }));
+  for (const bytes of pieces)
+    await greeted.peer.send(encodeFrame(frameTypes.data, id, Buffer.alloc(bytes, "x")));
+  await greeted.peer.close(id, {});
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  expect(response.headers["content-length"]).toBe(told === undefined ? undefined : String(told));
+  expect(await text(response)).toHaveLength(comes);
+  await expect.poll(() => users).toBe(0);
+});
+
+test("a download of a file that shrinks meanwhile is cut off", async () => {
+  const sent = call("GET", "file").end();
+  const { id } = await greeted.peer.opened();
+  await greeted.peer.send(encodeJson(frameTypes.head, id, { size: LARGE_BYTES }));
+  await greeted.peer.send(encodeFrame(frameTypes.data, id, Buffer.alloc(LARGE_BYTES / 2)));
+  await greeted.peer.close(id, {});
+  const whole = once(sent, "response").then(([response]) => text(response as IncomingMessage));
+  await expect(whole).rejects.toThrow(/aborted|hang up/);
   await expect.poll(() => users).toBe(0);
 });
 

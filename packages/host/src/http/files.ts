@@ -3,12 +3,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readAttributes } from "@skerry/contract/vms/file-attributes";
 import { SkerryError } from "@skerry/contract/errors";
+import { PAYLOAD_MAX_BYTES } from "@skerry/contract/frames";
 import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api/vm";
-import { firstPiece, startRead, startWrite, writtenBytes } from "../guest/agent.ts";
+import { firstPiece, startRead, startWrite, writtenBytes, type FileHead } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { statEntry } from "../guest/entries.ts";
 import { patiently } from "../guest/patience.ts";
-import { GuestRefusal, type GuestStream, type Output } from "../guest/stream.ts";
+import { GuestRefusal, type GuestStream } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
@@ -43,14 +44,18 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       using guest = await useForTransfer(engine, request.params.id, execution_id);
       const { channel } = guest;
       guest.cut.addEventListener("abort", () => reply.raw.destroy(), { once: true });
-      const { stream } = await startRead(channel, path);
+      const { stream, head } = await startRead(channel, path);
       reply.raw.once("close", () => stream.cancel());
       // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken
       // answer could say so.
-      const first = await firstPiece(channel, stream, STALL_DEADLINE_MS);
+      const first = await beginning(channel, stream, head);
+      const sizeBytes = hasSize(head, first) ? head.sizeBytes : undefined;
       reply.hijack();
-      reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
-      await send(channel, stream, { first, response: reply.raw });
+      reply.raw.writeHead(200, {
+        "content-type": "application/octet-stream",
+        ...(sizeBytes !== undefined && { "content-length": sizeBytes }),
+      });
+      await send(channel, stream, { first, sizeBytes, response: reply.raw });
     },
   );
 }
@@ -95,19 +100,60 @@ async function receive(
   return writtenBytes(channel, stream);
 }
 
-/** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off
- *  without its last chunk. */
+/** The first piece, and of a small file all of it. */
+async function beginning(
+  channel: GuestChannel,
+  stream: GuestStream,
+  { sizeBytes }: FileHead,
+): Promise<Buffer> {
+  const first = (await firstPiece(channel, stream, STALL_DEADLINE_MS))?.bytes ?? Buffer.alloc(0);
+  if (!isSmall(sizeBytes)) return first;
+  const pieces = [first];
+  for (let bytes = first.length; bytes < sizeBytes;) {
+    const next = await patiently(channel, stream, patience, stream.read());
+    if (next === undefined) break;
+    pieces.push(next.bytes);
+    bytes += next.bytes.length;
+  }
+  return Buffer.concat(pieces);
+}
+
+function isSmall(sizeBytes: number): boolean {
+  return sizeBytes <= PAYLOAD_MAX_BYTES;
+}
+
+/** A kernel's file says that it has nothing, or a page, and has something else: the size of a small file is only told
+ *  where it is right. */
+function hasSize({ sizeBytes }: FileHead, first: Buffer): boolean {
+  return !isSmall(sizeBytes) || sizeBytes === first.length;
+}
+
+/** A file can grow or shrink while it is read. What it has grown by is left out where the size has been told. A
+ *  body that fails is cut off: it lacks bytes, or its last chunk. */
 async function send(
   channel: GuestChannel,
   stream: GuestStream,
-  { first, response }: { readonly first: Output | undefined; readonly response: ServerResponse },
+  {
+    first,
+    sizeBytes,
+    response,
+  }: {
+    readonly first: Buffer;
+    readonly sizeBytes: number | undefined;
+    readonly response: ServerResponse;
+  },
 ): Promise<void> {
+  let leftBytes = sizeBytes ?? Infinity;
   try {
-    for (let output = first; output !== undefined;) {
-      if (!(await writeBodyPiece(response, output.bytes))) return;
-      output = await patiently(channel, stream, patience, stream.read());
+    for (let bytes: Buffer | undefined = first; bytes !== undefined;) {
+      const piece = bytes.subarray(0, leftBytes);
+      leftBytes -= piece.length;
+      if (piece.length > 0 && !(await writeBodyPiece(response, piece))) return;
+      if (piece.length < bytes.length) return void response.end();
+      bytes = (await patiently(channel, stream, patience, stream.read()))?.bytes;
     }
     await stream.result();
+    if (sizeBytes !== undefined && leftBytes > 0) throw new Error("the file has shrunk");
     response.end();
   } catch (error) {
     response.destroy(error instanceof Error ? error : new Error(String(error)));
