@@ -8,11 +8,16 @@ import { machineReportOf } from "@skerry/contract/hosts/machine-report";
 import { expect, inject, test } from "vitest";
 import { namespaces, qemuProcesses } from "./support/leftovers.ts";
 import { skerry, until } from "./support/platform.ts";
+import { imageCache } from "./support/test-cache.ts";
 
 /** It boots guests one after the other. */
 const DEADLINE_MS = 20 * 60_000;
 
-const env = () => ({ SKERRY_STATE: inject("platformState"), SKERRY_HOST_ASSETS: inject("assets") });
+const env = () => ({
+  SKERRY_STATE: inject("platformState"),
+  SKERRY_HOST_ASSETS: inject("assets"),
+  SKERRY_IMAGE_CACHE: imageCache,
+});
 
 /** Folders of examinations under way. */
 async function examinations(): Promise<string[]> {

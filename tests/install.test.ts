@@ -139,7 +139,10 @@ fullTest(
     const later = await laterVersion(unpacked.tree);
     const broken = await brokenVersion(unpacked.tree);
     try {
-      const settings = { SKERRY_STATE: state, SKERRY_HOST_ASSETS: assets, SKERRY_WARM_MIN: "0" };
+      const settings = {
+        ...{ SKERRY_STATE: state, SKERRY_HOST_ASSETS: assets, SKERRY_WARM_MIN: "0" },
+        SKERRY_IMAGE_CACHE: "off",
+      };
       const packaged = (...args: readonly string[]) =>
         machine.runWith(settings, join(unpacked.tree, "bin/skerry"), ...args);
       const skerry = (...args: readonly string[]) => machine.run("skerry", ...args);

@@ -1,11 +1,11 @@
 // Before the tests under KVM: a folder for their frozen templates, apart from that of the end-to-end tests, because the verdict about KVM is kept in
-// it and is another one for another kernel. The images are the same files.
+// it and is another one for another kernel. The images are the same files, from the cache of images.
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { leftovers } from "../support/leftovers.ts";
-import { assetsFolder, linkImages } from "../support/test-cache.ts";
+import { assetsFolder } from "../support/test-cache.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -32,9 +32,4 @@ async function ownRegister(): Promise<string | undefined> {
   const folder = await mkdtemp("/tmp/skerry-run-");
   process.env["SKERRY_TEST_REGISTER"] = join(folder, "instances");
   return folder;
-}
-
-/** Images that the end-to-end tests have built by now. Without them the first host builds its own. */
-export async function shareImages(kvmAssets: string): Promise<void> {
-  await linkImages((await assetsFolder("assets")).folder, kvmAssets);
 }

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, inject } from "vitest";
 import type { Host, Sandbox } from "../../packages/sdk/src/skerry.ts";
 import { qemuPidOf, startPlatform, until, type Platform } from "../support/platform.ts";
-import { shareImages } from "./global-setup.ts";
 import { testKernel } from "./test-kernel.ts";
 
 export const PATIENCE_MS = 5 * 60_000;
@@ -23,7 +22,6 @@ export function kvmSettings(): Readonly<Record<string, string>> {
 /** Whoever starts it stops it. */
 export async function startKvmPlatform(env: Readonly<Record<string, string>> = {}): Promise<Platform> {
   const assets = inject("kvmAssets");
-  await shareImages(assets);
   return startPlatform({ assets, env: { SKERRY_WARM_MAX: "0", ...kvmSettings(), ...env } });
 }
 

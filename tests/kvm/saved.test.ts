@@ -6,7 +6,6 @@ import type { VmSpec } from "@skerry/contract/host-api/vm";
 import { qemuProcesses } from "../support/leftovers.ts";
 import { LoneHost } from "../support/lone-host.ts";
 import { until } from "../support/platform.ts";
-import { shareImages } from "./global-setup.ts";
 import { kvmSettings, PATIENCE_MS } from "./kvm-platform.ts";
 
 /** Of one command: the guest's kernel may be interpreted. */
@@ -16,9 +15,7 @@ let host: LoneHost;
 let starts = 0;
 
 beforeAll(async () => {
-  const assets = inject("kvmAssets");
-  await shareImages(assets);
-  host = await LoneHost.open(assets, { SKERRY_WARM_MAX: "0", ...kvmSettings() });
+  host = await LoneHost.open(inject("kvmAssets"), { SKERRY_WARM_MAX: "0", ...kvmSettings() });
 }, 2 * PATIENCE_MS);
 
 afterAll(() => host?.close());

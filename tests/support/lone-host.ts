@@ -11,6 +11,7 @@ import { buffer } from "node:stream/consumers";
 import { FrameParser, frameTypes, parseJsonPayload } from "@skerry/contract/frames";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { nothingWaits, until } from "./platform.ts";
+import { imageCache } from "./test-cache.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -35,6 +36,7 @@ export class LoneHost {
       SKERRY_HOST_STATE: state,
       SKERRY_HOST_SOCKET: join(folder, "host.sock"),
       SKERRY_HOST_ASSETS: assets,
+      SKERRY_IMAGE_CACHE: imageCache,
       SKERRY_NATIVE: join(root, "dist/native"),
       SKERRY_TEMPLATES: join(root, "templates"),
       SKERRY_WARM_MIN: "0",

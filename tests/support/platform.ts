@@ -10,6 +10,7 @@ import { limitNames } from "@skerry/contract/limits/quotas";
 import { Skerry } from "../../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./leftovers.ts";
 import { copyDatabase } from "./prepared-database.ts";
+import { imageCache } from "./test-cache.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -61,6 +62,7 @@ export async function newInstallation(
     SKERRY_STATE: state,
     SKERRY_LISTEN: `127.0.0.1:${await freePort()}`,
     SKERRY_HOST_ASSETS: options.assets,
+    SKERRY_IMAGE_CACHE: imageCache,
     XDG_CONFIG_HOME: join(state, "config"),
     ...unlimited,
     ...options.env,

@@ -6,6 +6,7 @@ import { appendFile, chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineApart } from "./machine-apart.ts";
 import { freePort, nothingWaits, skerry, skerryIn, type Platform } from "./platform.ts";
+import { imageCache } from "./test-cache.ts";
 
 export interface SecondHost {
   readonly id: string;
@@ -43,6 +44,7 @@ export async function newHostFolder(
   const settings = {
     SKERRY_STATE: folder,
     SKERRY_HOST_ASSETS: platform.env["SKERRY_HOST_ASSETS"] ?? "",
+    SKERRY_IMAGE_CACHE: imageCache,
     SKERRY_VM_MEMORY_MIB: "2048",
     ...nothingWaits,
     XDG_CONFIG_HOME: join(folder, "config"),

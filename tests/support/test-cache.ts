@@ -3,10 +3,13 @@
 // costs time and nothing else.
 
 import { createHash } from "node:crypto";
-import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 export const testCache = process.env["SKERRY_TEST_CACHE"] ?? "/var/cache/skerry-tests";
+
+/** The tests' own SKERRY_IMAGE_CACHE, so that they neither use nor fill the machine's. */
+export const imageCache = join(testCache, "images");
 
 const root = join(import.meta.dirname, "../..");
 /** Sources of images and frozen templates. A host names each by a digest of its own as well, so what is
@@ -22,29 +25,20 @@ export interface Assets {
 }
 
 /**
- * The folder of assets for hosts of this version. A new one begins with the images of the others, because most versions change none. QEMU's users must be
+ * The folder of assets for hosts of this version. A new one gets the images of the others from `imageCache`. QEMU's users must be
  * able to reach it: where the cache lies in a closed folder such as /root, it is one that lasts for this run.
  */
 export async function assetsFolder(name: string): Promise<Assets> {
   const folder = join(testCache, `${name}-${await digestOf(MADE_OF)}`);
-  const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
+  await mkdir(folder, { recursive: true });
   for (let above = folder; above !== "/"; above = dirname(above)) {
     const { mode } = await stat(above);
     if ((mode & 0o001) === 0) return { folder: await mkdtemp("/tmp/skerry-assets-"), kept: false };
   }
   const now = new Date();
   await utimes(folder, now, now);
-  if (isNew) for (const other of await foldersOf(name)) await linkImages(other, folder);
   await removeUnused(name, folder);
   return { folder, kept: true };
-}
-
-/** Has a host find these images, whose files both folders then share. */
-export async function linkImages(from: string, to: string): Promise<void> {
-  await mkdir(join(to, "images"), { recursive: true });
-  for (const image of await readdir(join(from, "images")).catch(() => [] as string[]))
-    if (image.endsWith(".ext4"))
-      await link(join(from, "images", image), join(to, "images", image)).catch(() => undefined);
 }
 
 /** Of files' names and contents. */

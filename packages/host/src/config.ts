@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { IMAGE_CACHE_FOLDER, NO_IMAGE_CACHE } from "@skerry/contract/hosts/image-cache-folder";
 import { HOST_NAME } from "@skerry/contract/joining/host-certificate";
 import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
 import { formatNetwork, parseNetwork } from "./network/ipv4.ts";
@@ -34,6 +35,8 @@ export interface HostConfig {
   readonly vmMemoryMib: number | undefined;
   /** Debian archive to build templates from; undefined: mmdebstrap's own default. */
   readonly debianMirror: string | undefined;
+  /** The folder in which kernels and images are kept for other hosts of the machine; undefined: none are. */
+  readonly imageCacheFolder: string | undefined;
   /** A file with certificates that guests trust besides Debian's authorities. */
   readonly extraCa: string | undefined;
   /** A kernel of the operator's for all guests; undefined: Debian's. */
@@ -134,6 +137,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     templatesFolder: settings.path("SKERRY_TEMPLATES"),
     vmMemoryMib: settings.optionalNumber("SKERRY_VM_MEMORY_MIB"),
     debianMirror: env["SKERRY_DEBIAN_MIRROR"],
+    imageCacheFolder: imageCacheFolder(settings),
     extraCa: settings.optionalPath("SKERRY_EXTRA_CA"),
     guestKernel: settings.optionalPath("SKERRY_GUEST_KERNEL"),
     guestDeadlineFactor: settings.number("SKERRY_GUEST_DEADLINE_FACTOR", 1, [1, GUEST_DEADLINE_FACTOR_MAX]),
@@ -159,6 +163,11 @@ function hostName(settings: Settings): string {
   if (!HOST_NAME.test(name))
     settings.fault(`SKERRY_HOST_NAME must be a name of letters, digits, dots and dashes, not "${name}"`);
   return name;
+}
+
+function imageCacheFolder(settings: Settings): string | undefined {
+  if (settings.text("SKERRY_IMAGE_CACHE") === NO_IMAGE_CACHE) return undefined;
+  return settings.optionalPath("SKERRY_IMAGE_CACHE") ?? IMAGE_CACHE_FOLDER;
 }
 
 /** Without a setting other hosts reach it where it listens, unless it listens on every address. */

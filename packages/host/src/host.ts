@@ -26,14 +26,16 @@ import { openNameProxy, rootNameProxy } from "./open-name-proxy.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots, type SlotsOptions } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
-import { bootFolders, ensureDebianKernel, ensureInitramfs, type BootFiles } from "./templates/boot-files.ts";
+import type { BootFiles } from "./templates/boot-files.ts";
 import { readExtraCertificates } from "./templates/extra-certificates.ts";
 import { HostTemplates } from "./move/host-templates.ts";
 import { TemplateLibrary } from "./templates/library.ts";
 import { OwnTemplates } from "./templates/own-templates.ts";
 import { StoredLayers } from "./move/stored-layers.ts";
 import { Seals } from "./vm/build/seals.ts";
-import { ensureOwnKernel } from "./templates/own-kernel.ts";
+import type { ImageCache } from "./templates/image-cache.ts";
+import { containOf, dataRangesOf } from "./native-programs.ts";
+import { openBootFiles, openImageCache } from "./templates/open-boot-files.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
 import { guestDeadlines, probeDeadlines } from "./vm/guest-deadlines.ts";
 import { qemuProgram, smallerQemu } from "./vm/qemu/smaller-qemu.ts";
@@ -70,6 +72,7 @@ export interface Host {
   /** Addresses of its slots and of its name resolver. */
   readonly range: AddressRange;
   readonly library: TemplateLibrary;
+  readonly imageCache: ImageCache;
   readonly identity: Identity;
   /** Of the control plane that it obeys. */
   readonly generation: ControlGeneration;
@@ -93,7 +96,8 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
   await closeFolders(config.stateFolder);
   const certificates = config.extraCa === undefined ? undefined : await readExtraCertificates(config.extraCa);
-  const boot = await openBootFiles(config, step);
+  const imageCache = openImageCache(config, log);
+  const boot = await openBootFiles(config, imageCache, step);
   const program = await findProgram("qemu-system-x86_64");
   const { templatesFolder, assetsFolder, debianMirror, instance } = config;
   const range = await openHostNetwork({ ...config.network, nameProxy: rootNameProxy(config), log });
@@ -113,7 +117,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const { layers, own } = await openLayers(config, owner.places, log);
   const library = await TemplateLibrary.open({
     ...{ templatesFolder, assetsFolder, debianMirror, certificates, instance, boot, qemu, resources, log },
-    ...{ own, ownFrozenFolder: owner.places.ownFrozen, contain: containOf(config) },
+    ...{ own, ownFrozenFolder: owner.places.ownFrozen, contain: containOf(config), cache: imageCache },
   });
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
@@ -148,27 +152,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     templates: library.list(),
   });
   const parts = { config, boot, engine, pool, snapshots, slots, names, range, library, identity, generation };
-  return { ...parts, checks: new Checks(engine), ...travels, resources, info };
-}
-
-/** The program that holds what other programs start and mount (native/contain.c). */
-export function containOf({ nativeFolder }: Pick<HostConfig, "nativeFolder">): string {
-  return join(nativeFolder, "contain");
-}
-
-async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {
-  const { assetsFolder, debianMirror, guestKernel } = config;
-  const contain = containOf(config);
-  const packed = { agent: join(config.nativeFolder, "agent"), contain };
-  const { debian, own } = bootFolders(assetsFolder);
-  if (guestKernel === undefined) {
-    const kernel = await step("Guest kernel from Debian", () =>
-      ensureDebianKernel(debian, { mirror: debianMirror, contain }),
-    );
-    return ensureInitramfs(debian, kernel, packed);
-  }
-  const kernel = await step("Guest kernel of your own", () => ensureOwnKernel(own, guestKernel));
-  return ensureInitramfs(own, kernel, packed);
+  return { ...parts, imageCache, checks: new Checks(engine), ...travels, resources, info };
 }
 
 function openSlots(
@@ -267,14 +251,14 @@ async function choose(config: HostConfig, { found, program, boot }: Choice): Pro
 
 /** The layers of this host, and the templates that stand on them. */
 async function openLayers(
-  { stateFolder, nativeFolder }: HostConfig,
+  config: HostConfig,
   places: BackingPlaces,
   log: Logger,
 ): Promise<{ readonly layers: Layers; readonly own: OwnTemplates }> {
-  const layers = new Layers(places.layers, join(nativeFolder, "data-ranges"));
+  const layers = new Layers(places.layers, dataRangesOf(config));
   return {
     layers,
-    own: await OwnTemplates.open({ folder: join(stateFolder, "templates"), places, layers, log }),
+    own: await OwnTemplates.open({ folder: join(config.stateFolder, "templates"), places, layers, log }),
   };
 }
 

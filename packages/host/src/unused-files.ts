@@ -19,6 +19,8 @@ export async function sweepUnusedFiles(host: Host, touchedBeforeMs: number, log:
     : touchedBeforeMs;
   const left = await listed(log, [() => library.cutOffOwn()]);
   const leftInAssets = await listed(log, [() => library.cutOff(), () => cutOffKernels(config.assetsFolder)]);
+  // Disks stand on the host's own link or copy of what is in the cache.
+  const kept = await listed(log, [() => host.imageCache.unused()]);
   const below = await host.engine.allBackingFiles();
   const unused = below === undefined ? [] : await listed(log, unusedIn(host, below));
   const wasLeft = new Set([...left, ...leftInAssets]);
@@ -26,6 +28,7 @@ export async function sweepUnusedFiles(host: Host, touchedBeforeMs: number, log:
   return (
     (await removeUntouched(left, touchedBeforeMs, { remove: removeWorkFolder, log })) +
     (await removeUntouched(leftInAssets, ofOthersMs, { remove: removeWorkFolder, log })) +
+    (await removeUntouched(kept, touchedBeforeMs, { remove: removeTree, log })) +
     (await removeUntouched(others, touchedBeforeMs, { remove: removeTree, log }))
   );
 }

@@ -11,6 +11,7 @@ test("what is not set follows from the state folder", () => {
   expect(readConfig(env)).toMatchObject({
     assetsFolder: "/var/lib/skerry/host/assets",
     sharedAssets: false,
+    imageCacheFolder: "/var/cache/skerry/images",
     socket: "/var/lib/skerry/host/host.sock",
     vmMemoryMib: undefined,
     logLevel: "info",
@@ -24,6 +25,11 @@ test("what is not set follows from the state folder", () => {
     sharedAssets: true,
     vmMemoryMib: 2_048,
   });
+});
+
+test("images are kept in the folder of the setting, or nowhere", () => {
+  expect(readConfig({ ...env, SKERRY_IMAGE_CACHE: "/srv/images" }).imageCacheFolder).toBe("/srv/images");
+  expect(readConfig({ ...env, SKERRY_IMAGE_CACHE: "off" }).imageCacheFolder).toBeUndefined();
 });
 
 test("two hosts with different folders have different names and user ids, and one host always the same", () => {
@@ -42,6 +48,7 @@ test("an empty setting is none, and every fault is told at once", () => {
     SKERRY_HOST_STATE: "relative",
     SKERRY_TEMPLATES: "/opt/templates",
     SKERRY_HOST_ASSETS: "assets",
+    SKERRY_IMAGE_CACHE: "images",
     SKERRY_HOST_SOCKET: "host.sock",
     SKERRY_VM_MEMORY_MIB: "2G",
     SKERRY_HOST_SOCKET_GID: "-1",

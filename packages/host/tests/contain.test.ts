@@ -15,6 +15,7 @@ import { removeWorkFolder } from "../src/remove-tree.ts";
 import { runProgram, startProgram, useSpawnHelper } from "../src/run.ts";
 import { SpawnHelper } from "../src/spawn-helper.ts";
 import { removeUntouched } from "../src/unused-files.ts";
+import { noImageCache } from "./support/image-caches.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const deadlineMs = 20_000;
@@ -242,7 +243,8 @@ test("a host that is killed while it builds an image leaves no process and no mo
     import { useSpawnHelper } from ${module("run.ts")};
     const helper = await SpawnHelper.start(${JSON.stringify(native.spawnHelper)});
     useSpawnHelper(helper);
-    const sources = { mirror: "http://127.0.0.1:1/", certificates: undefined, contain: ${JSON.stringify(native.contain)} };
+    const cache = { take: async () => false };
+    const sources = { mirror: "http://127.0.0.1:1/", certificates: undefined, contain: ${JSON.stringify(native.contain)}, cache };
     await ensureImage(${JSON.stringify(images)}, ${JSON.stringify(description)}, sources);`;
   const host = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "ignore" });
   const ended = once(host, "exit");
@@ -262,6 +264,7 @@ test("an image that could not be built says why, and leaves nothing", async () =
   await standIn("echo 'E: no such package' >&2; exit 25");
   const building = ensureImage(images, description, {
     ...{ mirror: "http://127.0.0.1:1/", certificates: undefined, contain: native.contain },
+    cache: noImageCache,
   });
   await expect(building).rejects.toThrow(/^mmdebstrap ended with 25: begun\nE: no such package$/);
   expect(await readdir(images)).toEqual([]);

@@ -4,6 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { TemplateLibrary, type LibraryOptions } from "../src/templates/library.ts";
+import { noImageCache } from "./support/image-caches.ts";
 import { buildNative } from "./support/native.ts";
 
 test("the image of a template on demand is built when a VM of it is asked for, and not before", async () => {
@@ -28,6 +29,7 @@ test("the image of a template on demand is built when a VM of it is asked for, a
       // Where nothing listens, so that a build that was begun ends soon.
       debianMirror: "http://127.0.0.1:1/debian",
       contain: native.contain,
+      cache: noImageCache,
       log: pino({ level: "silent" }),
     };
     // The rest is for VMs.

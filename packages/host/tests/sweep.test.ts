@@ -123,6 +123,7 @@ function hostWith({ below, unusedOwn = async () => [], sharedAssets = false }: P
   const host = {
     config: { sharedAssets, assetsFolder: join(folder, "assets") },
     boot: { kernel: "", initramfs: "" },
+    imageCache: { unused: async () => [] },
     engine: { allBackingFiles: below },
     library: {
       unusedOwn,

@@ -4,7 +4,7 @@ import { readdir, realpath } from "node:fs/promises";
 import { cpus } from "node:os";
 import { basename, join } from "node:path";
 import { figureOf, type Figure } from "@skerry/contract/hosts/finding";
-import { containOf } from "../host.ts";
+import { containOf } from "../native-programs.ts";
 import { runProgram } from "../run.ts";
 import { FIRMWARE } from "../vm/qemu/qemu-arguments.ts";
 import { bootTimes, type BootTimes } from "./boot-times.ts";

@@ -19,6 +19,7 @@ import { discardWorkFolder, removeTree } from "../remove-tree.ts";
 import { runProgram } from "../run.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";
 import { BOOT_MODULES, ON_DEMAND_MODULES } from "./guest-modules.ts";
+import type { ImageCache } from "./image-cache.ts";
 import { keepModules, modulesFolder, NEEDED_FILES, packModules } from "./kernel-modules.ts";
 
 export interface Kernel {
@@ -41,12 +42,16 @@ export interface KernelSources {
   readonly mirror: string | undefined;
   /** Path of native/contain.c, in which the programs run. */
   readonly contain: string;
+  /** Kernels that other hosts of this machine have fetched. */
+  readonly cache: ImageCache;
 }
 
 export interface InitramfsSources extends Pick<KernelSources, "contain"> {
   readonly agent: string;
 }
 
+/** Change it when the folder of a kernel changes without any of its inputs changing. */
+const KERNEL_FORMAT = 1;
 const KERNEL_SUITE = "bookworm";
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const UNPACK_DEADLINE_MS = 60_000;
@@ -108,31 +113,41 @@ async function keptKernel(folder: string): Promise<Kernel | undefined> {
   return there.every(Boolean) ? { file: join(folder, "vmlinuz"), version, modules } : undefined;
 }
 
-async function downloadKernel(folder: string, { mirror, contain }: KernelSources): Promise<void> {
+async function downloadKernel(folder: string, sources: KernelSources): Promise<void> {
   await mkdir(join(folder, ".."), { recursive: true });
   const work = await mkdtemp(`${folder}-`);
+  const { mirror = null } = sources;
+  const madeOf = ["kernel", KERNEL_FORMAT, KERNEL_SUITE, KERNEL_PACKAGE, NEEDED_FILES, mirror];
+  const key = { name: "kernel", madeOf };
   try {
-    const hook = join(work, "hook.sh");
-    await writeFile(hook, downloadHook(work));
-    // Not quiet: then what apt says of a failure is not passed on.
-    const options = ["--variant=custom", `--customize-hook=sh ${hook}`];
-    const from = mirror === undefined ? [] : [mirror];
-    await runProgram("mmdebstrap", [...options, KERNEL_SUITE, join(work, "apt"), ...from], {
-      ...debootstrapDeadlines(work),
-      contain,
-    });
-    const [archive] = (await readdir(work)).filter((name) => name.endsWith(".deb"));
-    if (archive === undefined) throw new Error("the kernel package was not downloaded");
-    await runProgram("dpkg-deb", ["-x", join(work, archive), join(work, "image")], {
-      deadlineMs: UNPACK_DEADLINE_MS,
-      contain,
-    });
-    await keepKernel(join(work, "image"), join(work, "kernel"), contain);
+    const kernel = join(work, "kernel");
+    if (!(await sources.cache.take(key, kernel))) await fetchKernel(work, sources, kernel);
     await removeTree(folder);
-    await rename(join(work, "kernel"), folder);
+    await rename(kernel, folder);
+    // Here, because initramfs files come into the folder later.
+    await sources.cache.keep(key, folder);
   } finally {
     await discardWorkFolder(work);
   }
+}
+
+async function fetchKernel(work: string, { mirror, contain }: KernelSources, kernel: string): Promise<void> {
+  const hook = join(work, "hook.sh");
+  await writeFile(hook, downloadHook(work));
+  // Not quiet: then what apt says of a failure is not passed on.
+  const options = ["--variant=custom", `--customize-hook=sh ${hook}`];
+  const from = mirror === undefined ? [] : [mirror];
+  await runProgram("mmdebstrap", [...options, KERNEL_SUITE, join(work, "apt"), ...from], {
+    ...debootstrapDeadlines(work),
+    contain,
+  });
+  const [archive] = (await readdir(work)).filter((name) => name.endsWith(".deb"));
+  if (archive === undefined) throw new Error("the kernel package was not downloaded");
+  await runProgram("dpkg-deb", ["-x", join(work, archive), join(work, "image")], {
+    deadlineMs: UNPACK_DEADLINE_MS,
+    contain,
+  });
+  await keepKernel(join(work, "image"), kernel, contain);
 }
 
 async function keepKernel(image: string, folder: string, contain: string): Promise<void> {

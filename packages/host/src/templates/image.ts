@@ -9,6 +9,7 @@ import { runProgram } from "../run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
 import type { TemplateDescription } from "./description.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";
+import type { CacheKey, ImageCache } from "./image-cache.ts";
 import { fetchNode } from "./node-archives.ts";
 
 const FORMAT_DEADLINE_MS = 120_000;
@@ -29,6 +30,9 @@ export function imageFile(folder: string, description: TemplateDescription): str
   return join(folder, `${description.name}-${description.diskDigest.slice(0, 16)}.ext4`);
 }
 
+/** Change it when an image becomes another one without a change of its description. */
+const FORMAT = 1;
+
 export interface ImageSources {
   /** Debian's archive; undefined: mmdebstrap's own default. */
   readonly mirror: string | undefined;
@@ -36,50 +40,37 @@ export interface ImageSources {
   readonly certificates: ExtraCertificates | undefined;
   /** Path of native/contain.c, in which the programs run. */
   readonly contain: string;
+  /** Images that other hosts of this machine have made. */
+  readonly cache: ImageCache;
   /** Hears how far it is. */
   readonly tell?: (progress: string) => void;
+}
+
+/** Identifies an image among those that hosts share. */
+export function imageKey(
+  { name, diskDigest }: TemplateDescription,
+  { mirror }: Pick<ImageSources, "mirror">,
+): CacheKey {
+  return { name, madeOf: ["image", FORMAT, diskDigest, mirror ?? null] };
 }
 
 /** Builds the image unless it is there; it appears whole or not at all. Needs root and Debian's archive. */
 export async function ensureImage(
   folder: string,
   description: TemplateDescription,
-  { mirror, certificates, contain, tell = () => undefined }: ImageSources,
+  sources: ImageSources,
 ): Promise<string> {
   const target = imageFile(folder, description);
-  if (
-    await stat(target).then(
-      () => true,
-      () => false,
-    )
-  )
-    return target;
+  if (await stat(target).then(Boolean, () => false)) return target;
   await mkdir(folder, { recursive: true });
   const work = await mkdtemp(join(folder, `${description.name}${BUILDING}`));
   try {
-    const root = join(work, "root");
-    const packages =
-      certificates === undefined
-        ? description.packages
-        : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
-    const unpack = description.node === undefined ? [] : await fetchNode(work, description.node, contain);
-    await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages, unpack }, root, mirror), {
-      ...debootstrapDeadlines(work, tell),
-      contain,
-    });
-    if (certificates !== undefined) await installCertificates(root, certificates, contain);
-    await writeFile(join(root, "etc/fstab"), "");
-    await rm(join(root, "etc/machine-id"), { force: true });
-    tell("writing its file system");
     const image = join(work, "image.ext4");
-    await writeFile(image, "");
-    await truncate(image, description.disk_gib * GIB);
-    const options = ["-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"];
-    await runProgram("mke2fs", [...options, "-d", root, "-L", "root", image], {
-      deadlineMs: FORMAT_DEADLINE_MS,
-      contain,
-    });
-    await chmod(image, 0o444);
+    if (!(await sources.cache.take(imageKey(description, sources), image))) {
+      await buildTree(work, description, sources);
+      sources.tell?.("writing its file system");
+      await writeFileSystem(image, { root: rootIn(work), diskGib: description.disk_gib }, sources.contain);
+    }
     // Another host that shares the folder may have been faster, and disks may be based on its file already.
     await link(image, target).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
@@ -88,6 +79,45 @@ export async function ensureImage(
   } finally {
     await discardWorkFolder(work);
   }
+}
+
+function rootIn(work: string): string {
+  return join(work, "root");
+}
+
+async function buildTree(
+  work: string,
+  description: TemplateDescription,
+  { mirror, certificates, contain, tell = () => undefined }: ImageSources,
+): Promise<void> {
+  const root = rootIn(work);
+  const packages =
+    certificates === undefined
+      ? description.packages
+      : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
+  const unpack = description.node === undefined ? [] : await fetchNode(work, description.node, contain);
+  await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages, unpack }, root, mirror), {
+    ...debootstrapDeadlines(work, tell),
+    contain,
+  });
+  if (certificates !== undefined) await installCertificates(root, certificates, contain);
+  await writeFile(join(root, "etc/fstab"), "");
+  await rm(join(root, "etc/machine-id"), { force: true });
+}
+
+async function writeFileSystem(
+  image: string,
+  { root, diskGib }: { readonly root: string; readonly diskGib: number },
+  contain: string,
+): Promise<void> {
+  await writeFile(image, "");
+  await truncate(image, diskGib * GIB);
+  const options = ["-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"];
+  await runProgram("mke2fs", [...options, "-d", root, "-L", "root", image], {
+    deadlineMs: FORMAT_DEADLINE_MS,
+    contain,
+  });
+  await chmod(image, 0o444);
 }
 
 function mmdebstrapArguments(

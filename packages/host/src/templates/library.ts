@@ -19,7 +19,8 @@ import { readDescriptions } from "./description.ts";
 import { Freezes } from "./freezes.ts";
 import { distrust, frozenNames, isCutOffFreeze, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
-import { ensureImage, imageFile, isCutOffImage } from "./image.ts";
+import type { ImageCache } from "./image-cache.ts";
+import { ensureImage, imageFile, imageKey, isCutOffImage } from "./image.ts";
 import type { OwnTemplate, OwnTemplates } from "./own-templates.ts";
 import { prepareOwn, startIn } from "./start.ts";
 import { isOnDemand, makingOf, TemplateImages } from "./template-images.ts";
@@ -41,6 +42,8 @@ export interface LibraryOptions {
   readonly certificates: ExtraCertificates | undefined;
   /** Path of native/contain.c, in which images are built. */
   readonly contain: string;
+  /** Images that other hosts of this machine have made. */
+  readonly cache: ImageCache;
   readonly boot: BootFiles;
   readonly qemu: InstalledQemu;
   readonly instance: string;
@@ -74,11 +77,13 @@ export class TemplateLibrary {
   /** Reads the descriptions. Templates whose image exists are ready; the others become so by
    *  `buildImages`. */
   static async open(options: LibraryOptions): Promise<TemplateLibrary> {
-    const { assetsFolder, debianMirror: mirror, certificates, contain, log } = options;
+    const { assetsFolder, debianMirror: mirror, certificates, contain, cache, log } = options;
+    const sources = { mirror, certificates, contain, cache };
     const folder = imagesFolderOf(assetsFolder);
     const images = await TemplateImages.open(await readDescriptions(options.templatesFolder, certificates), {
       fileOf: (description) => imageFile(folder, description),
-      make: (description, tell) => ensureImage(folder, description, { mirror, certificates, contain, tell }),
+      make: (description, tell) => ensureImage(folder, description, { ...sources, tell }),
+      keep: (description, image) => cache.keep(imageKey(description, sources), image),
       log,
     });
     return new TemplateLibrary(options, images);

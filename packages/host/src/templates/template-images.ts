@@ -48,6 +48,8 @@ export interface ImageMaking {
   readonly fileOf: (description: TemplateDescription) => string;
   /** Makes it; `tell` hears how far it is. */
   readonly make: (description: TemplateDescription, tell: (progress: string) => void) => Promise<string>;
+  /** Keeps it for other hosts. Does not throw. */
+  readonly keep: (description: TemplateDescription, image: string) => Promise<void>;
   readonly log: Logger;
 }
 
@@ -128,15 +130,17 @@ export class TemplateImages {
   }
 
   async #attempt(entry: Entry, failure: TemplateFailure | null): Promise<void> {
-    const { make, log } = this.#making;
+    const { make, keep, log } = this.#making;
     const since = new Date();
     const tell = (progress: string | null): void => {
       entry.state = { status: "building", since, progress, failure };
     };
     tell(null);
     try {
-      entry.state = { status: "ready", image: await make(entry.description, tell) };
+      const image = await make(entry.description, tell);
+      entry.state = { status: "ready", image };
       entry.failures = 0;
+      await keep(entry.description, image);
     } catch (error) {
       log.error({ err: error, template: entry.description.name }, "a template's image could not be built");
       this.#failed(entry, error);

@@ -11,6 +11,7 @@ import { requireRoot } from "../system/require-root.ts";
 import { run } from "../system/run.ts";
 import { step } from "../system/step.ts";
 import { readRecord, under, type Installation, type InstallationRecord } from "./installation.ts";
+import { endKeptImages, keptImagesFolder } from "./kept-images.ts";
 import { leaveSettings } from "./service-settings.ts";
 import { hasUnits, removeUnits, requireSystemctl, systemctl } from "./systemd.ts";
 
@@ -32,10 +33,20 @@ export async function uninstall(installation: Installation, flags: UninstallFlag
   const state = await dataOf(installation, record);
   if (!flags.yes)
     await requireYes("Stop Skerry, destroy its sandboxes, stop its machines, and remove its programs?");
+  const images = await keptImagesFolder(installation);
   const purge = state !== undefined && flags.purge && (flags.yes || (await isDataToGo(state)));
   if (installation.root === "") await step("Stop Skerry", () => systemctl("stop", units.target, units.vms));
   if (state !== undefined && !purge) await leaveSettings(installation, state);
   await step("Remove the units and programs", () => removePrograms(installation));
+  const left = await endKeptImages(installation, images, flags.purge && (purge || state === undefined));
+  return [await endData(installation, state, purge), left].filter(Boolean).join(" ");
+}
+
+async function endData(
+  installation: Installation,
+  state: string | undefined,
+  purge: boolean,
+): Promise<string> {
   if (state === undefined) return NOTHING_LEFT;
   return purge ? removeData(installation, state) : leaveData(installation, state);
 }

@@ -88,7 +88,13 @@ const OF_THIS_MACHINE: Readonly<Record<SettingReader, readonly string[]>> = {
     "SKERRY_OBJECT_STORE_REGION",
     "SKERRY_OBJECT_STORE_CREDENTIALS",
   ],
-  host: ["SKERRY_HOST_ASSETS", "SKERRY_DEBIAN_MIRROR", "SKERRY_EXTRA_CA", "SKERRY_GUEST_KERNEL"],
+  host: [
+    "SKERRY_HOST_ASSETS",
+    "SKERRY_IMAGE_CACHE",
+    "SKERRY_DEBIAN_MIRROR",
+    "SKERRY_EXTRA_CA",
+    "SKERRY_GUEST_KERNEL",
+  ],
 };
 
 export const knownSettings: ReadonlyMap<string, KnownSetting> = new Map(
