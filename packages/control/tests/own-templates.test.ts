@@ -260,6 +260,9 @@ test("templates of a host that is offline do not keep those of others waiting, a
 
 test.each([
   [{ name: "base" }, 409, "name_taken"],
+  [{ name: "ci" }, 409, "name_taken"],
+  [{ name: "node", tag: "22" }, 409, "name_taken"],
+  [{ name: "node-22" }, 409, "name_taken"],
   [{ name: "skerry-before" }, 409, "name_taken"],
   [{ name: "Web" }, 400, "bad_request"],
   [{ name: "web", from: "nothing", steps: [{ run: "x" }] }, 422, "unknown_template"],

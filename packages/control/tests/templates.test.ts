@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Limits } from "@skerry/contract/limits/limits-report";
 import { restartQueue } from "../src/machines/restart-queue.ts";
+import { builtTemplate } from "./support/builds.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
@@ -79,4 +80,23 @@ test("a tag of a built-in template means the template of that version, in create
 test("a tag that no built-in template has means no template", async () => {
   const { status, body } = await two.world.call("POST", "/v1/sandboxes", { body: { template: "node:7" } });
   expect([status, body["code"]]).toEqual([422, "unknown_template"]);
+});
+
+test("where an upgrade brings a built-in template of an organization's name, its own is meant by tag and by id", async () => {
+  const { template_id: id } = await builtTemplate(two.world, { name: "jobs", steps: [{ run: "make" }] });
+  await sql`update templates set name = 'ci' where id = ${id}`.execute(two.world.db);
+  await sql`update template_tags set name = 'ci' where template_id = ${id}`.execute(two.world.db);
+  two.second.template = { ...two.second.template, id: "tpl_00000000000000000000000004", name: "ci" };
+  await two.ask();
+  await two.world.context.hostCapacity.refreshNow();
+  const meant = async (template: string) => (await two.world.createSandbox({ template })).template;
+  expect(await meant("ci")).toBe("ci");
+  expect(await meant("ci:latest")).toBe(id);
+  expect(await meant(String(id))).toBe(id);
+  expect((await two.world.call("GET", "/v1/templates/ci:latest")).body["id"]).toBe(id);
+  const { body } = await two.world.call<{ items: { id: string; name: string }[] }>("GET", "/v1/templates");
+  expect(body.items.filter(({ name }) => name === "ci").map((one) => one.id)).toEqual([
+    two.second.template.id,
+    id,
+  ]);
 });

@@ -146,7 +146,7 @@ function filesOf(group: Group) {
       python: `skerry.${group}.upload({id}, {path}, "x")`,
       cli: `${noun} upload {id} - {path}`,
       input: "x",
-      gives: { cli: "/tmp/a 1 bytes\n" },
+      gives: { cli: "/tmp/a 1 byte\n" },
     },
     downloadFile: {
       sdk: (skerry, { id, path }) => skerry[group].download(id, path),

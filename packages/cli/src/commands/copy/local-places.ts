@@ -4,6 +4,7 @@ import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { CopyTarget, PathKind } from "./landing.ts";
+import { counted } from "../../counted.ts";
 
 export async function localTarget(path: string): Promise<CopyTarget> {
   const [own, parent] = await Promise.all([statIfThere(path), statIfThere(dirname(path))]);
@@ -26,8 +27,8 @@ export function amountText(
   { files, bytes }: { readonly files: number; readonly bytes: number },
   into?: string,
 ): string {
-  const size = bytes < MIB ? `${bytes} bytes` : `${(bytes / MIB).toFixed(1)} MiB`;
-  return `${files} ${files === 1 ? "file" : "files"}${into === undefined ? "" : ` into ${into}`}, ${size}`;
+  const size = bytes < MIB ? counted(bytes, "byte") : `${(bytes / MIB).toFixed(1)} MiB`;
+  return `${counted(files, "file")}${into === undefined ? "" : ` into ${into}`}, ${size}`;
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

@@ -10,6 +10,7 @@ import { addExamples, byteCount } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget, onTargetOnce } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
+import { counted } from "../../counted.ts";
 
 export function registerVmFiles(parent: Command, cli: Cli, vm: VmNoun): void {
   registerUpload(parent, cli, vm);
@@ -75,7 +76,7 @@ async function upload(cli: Cli, command: Command, { vm, text, local, remote }: U
     { totalBytes: source.bytes },
   );
   if (json === true) return cli.output.json(written);
-  await cli.output.line(`${written.path} ${written.size} bytes`);
+  await cli.output.line(`${written.path} ${counted(written.size, "byte")}`);
 }
 
 /** Like `cp`: into a directory, under the name that it has here. */
@@ -127,7 +128,7 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
         onProgress: (more) => transfer.add(more),
       }),
     );
-    await cli.output.line(`${path} ${bytes} bytes`);
+    await cli.output.line(`${path} ${counted(bytes, "byte")}`);
   });
   addExamples(
     command,

@@ -4,6 +4,7 @@ import { printable } from "../../output.ts";
 import { SETTINGS, type Manifest } from "./manifest.ts";
 import type { TakenSettings } from "./restored-settings.ts";
 import type { Layout } from "../system/layout.ts";
+import { counted } from "../../counted.ts";
 
 const SHOWN_MAX = 20;
 
@@ -24,7 +25,7 @@ export function restoreReport(
   { joinedHosts, settings, rootKeys, leftOut, unverified }: Restored,
 ): string {
   const lines = [
-    `Restored in ${state}: the control plane of ${machine} as it was at ${created_at}, with ${organizations} organizations and all their tokens.`,
+    `Restored in ${state}: the control plane of ${machine} as it was at ${created_at}, with ${counted(organizations, "organization")} and all their tokens.`,
     "Start it with `skerry up`, or with `skerry install` as a service.",
   ];
   if (unverified !== undefined)
@@ -42,7 +43,7 @@ export function restoreReport(
     );
   if (joinedHosts > 0)
     lines.push(
-      `Its ${joinedHosts} hosts on other machines still obey the control plane that the backup was made of. \`skerry take-over\` has them obey this one. From then on they refuse that one, and sandboxes that it has made since the backup are removed.`,
+      `Its hosts on other machines (${joinedHosts}) still obey the control plane that the backup was made of. \`skerry take-over\` has them obey this one. From then on they refuse that one, and sandboxes that it has made since the backup are removed.`,
     );
   // Ids and names in it are what the backup says.
   return lines.map(printable).join("\n");

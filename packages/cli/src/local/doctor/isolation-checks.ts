@@ -5,6 +5,7 @@ import type { Check } from "./check.ts";
 import { checkDiskEncryption } from "./disk-encryption.ts";
 import { ok, warning, type Outcome } from "./outcome.ts";
 import type { SystemFiles } from "./system-files.ts";
+import { counted } from "../../counted.ts";
 
 const CPU = "/sys/devices/system/cpu";
 
@@ -85,7 +86,7 @@ export async function checkSwap(files: SystemFiles, limitsMemory: boolean): Prom
   if (onDisk.length === 0) return ok(devices.length === 0 ? "none" : "in memory only (zram)");
   if (limitsMemory) return ok("on disk; limits of memory keep VMs out of it");
   return warning(
-    `${onDisk.length === 1 ? "one area" : `${onDisk.length} areas`} on disk: what guests have in memory can be written there`,
+    `${counted(onDisk.length, "area")} on disk: what guests have in memory can be written there`,
     "swapoff -a and take it out of /etc/fstab, or encrypt it. Guests that are swapped out are slow, too.",
   );
 }

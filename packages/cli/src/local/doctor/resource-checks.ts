@@ -10,6 +10,7 @@ import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
 import type { Check } from "./check.ts";
 import { fault, ok, type Outcome } from "./outcome.ts";
+import { counted } from "../../counted.ts";
 
 const MEMORY_MIN_MIB = 2_048;
 const DISK_MIN_GIB = 6;
@@ -67,7 +68,7 @@ async function checkMachineDisks(layout: Layout): Promise<Outcome> {
   if (list === "denied") return ok("only root may ask the host: not looked at");
   if (list === "silent") return ok("the host does not run: not looked at");
   const left = list.items.filter(({ cause }) => cause === "disk_unreadable" || cause === "not_adopted");
-  if (left.length === 0) return ok(`${list.items.length} VMs, all understood`);
+  if (left.length === 0) return ok(`${counted(list.items.length, "VM")}, all understood`);
   return fault(
     left.map(({ id, reason }) => `${id}: ${reason ?? "unknown"}`).join("; "),
     `Their files are in ${join(layout.hostState, "vms")}. \`skerry host recover-disk ID\` writes a damaged record anew; what a newer version wrote needs that version.`,
