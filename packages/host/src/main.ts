@@ -129,6 +129,7 @@ async function prepareTemplates(host: Host): Promise<void> {
   await reportedStep(`Template "${template.name}" booted and frozen`, () =>
     host.library.frozen(template.name, size),
   );
+  await host.library.imagesKept;
 }
 
 function stopSignal(): Promise<void> {

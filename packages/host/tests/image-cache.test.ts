@@ -250,6 +250,7 @@ test("a host with an empty state folder makes nothing that another of the machin
     // The rest is for VMs.
     const library = await TemplateLibrary.open(options as LibraryOptions);
     await library.buildImages();
+    await library.imagesKept;
     return library;
   };
   await standIn('for tree; do :; done; mkdir -p "$tree/etc"; echo made > "$tree/etc/motd"');

@@ -197,6 +197,11 @@ export class TemplateLibrary {
     return this.#images.makeAll();
   }
 
+  /** Resolves when the images that were built are kept for other hosts of the machine, too. */
+  get imagesKept(): Promise<void> {
+    return this.#images.ended;
+  }
+
   /**
    * Has the image of a built-in template made, before the first VM of it is asked for. Throws
    * `unknown_template`.

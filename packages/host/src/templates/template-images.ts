@@ -118,6 +118,11 @@ export class TemplateImages {
       if (entry.state.status === "building") await this.#begin(entry);
   }
 
+  /** Resolves when what was begun has ended, and what came of it is kept for other hosts. */
+  get ended(): Promise<void> {
+    return this.#last;
+  }
+
   #begin(entry: Entry): Promise<void> {
     if (entry.attempt !== undefined) return entry.attempt;
     clearTimeout(entry.retry);
@@ -125,28 +130,31 @@ export class TemplateImages {
     const failure = before === null ? null : { ...before, next_attempt: null };
     entry.state = { ...building, failure };
     entry.attempt = this.#last.then(() => this.#attempt(entry, failure));
-    this.#last = entry.attempt;
+    // It is ready before it is kept, so nothing that needs it waits for that.
+    this.#last = entry.attempt.then(() => this.#keep(entry));
     return entry.attempt;
   }
 
   async #attempt(entry: Entry, failure: TemplateFailure | null): Promise<void> {
-    const { make, keep, log } = this.#making;
+    const { make, log } = this.#making;
     const since = new Date();
     const tell = (progress: string | null): void => {
       entry.state = { status: "building", since, progress, failure };
     };
     tell(null);
     try {
-      const image = await make(entry.description, tell);
-      entry.state = { status: "ready", image };
+      entry.state = { status: "ready", image: await make(entry.description, tell) };
       entry.failures = 0;
-      await keep(entry.description, image);
     } catch (error) {
       log.error({ err: error, template: entry.description.name }, "a template's image could not be built");
       this.#failed(entry, error);
     } finally {
       entry.attempt = undefined;
     }
+  }
+
+  async #keep({ description, state }: Entry): Promise<void> {
+    if (state.status === "ready") await this.#making.keep(description, state.image);
   }
 
   #failed(entry: Entry, error: unknown): void {
