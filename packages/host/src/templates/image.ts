@@ -95,7 +95,8 @@ async function buildTree(
     certificates === undefined
       ? description.packages
       : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
-  const unpack = description.node === undefined ? [] : await fetchNode(work, description.node, contain);
+  const unpack =
+    description.node === undefined ? [] : await fetchNode(work, description.node, { certificates, contain });
   await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages, unpack }, root, mirror), {
     ...debootstrapDeadlines(work, tell),
     contain,

