@@ -47,14 +47,18 @@ test("the builder's disk is as large as the control plane counts it", async () =
   expect(found.find(({ name }) => name === BUILDER_TEMPLATE)?.disk_gib).toBe(BUILDER_DISK_GIB);
 });
 
+/** The Python of Debian's releases, which a template has by its suite. */
+const pythonOf: Readonly<Record<string, string>> = { bookworm: "3.11", trixie: "3.13" };
+
 test("each tag of a built-in template means one that there is, and each name that there is is reserved", async () => {
   const found = await readDescriptions(new URL("../../../templates", import.meta.url).pathname);
   const names = found.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining([...builtInTags.values()]));
   expect(reservedTemplateNames).toEqual(expect.arrayContaining(names));
   for (const [tag, name] of builtInTags) {
-    const pins = found.find((template) => template.name === name)?.node;
-    expect(pins?.version.split(".")[0]).toBe(tag.split(":")[1]);
+    const { node, suite } = found.find((template) => template.name === name) ?? {};
+    const version = tag.startsWith("node:") ? node?.version.split(".")[0] : pythonOf[String(suite)];
+    expect(tag.split(":")[1], tag).toBe(version);
   }
 });
 

@@ -24,6 +24,7 @@ export const reservedTemplateNames: readonly string[] = [
   "python",
   "node-22",
   "node-24",
+  "python-3-13",
   "ci",
   "code-interpreter",
   "scratch",
@@ -35,6 +36,7 @@ export const reservedTemplateNames: readonly string[] = [
 export const builtInTags: ReadonlyMap<string, string> = new Map([
   ["node:22", "node-22"],
   ["node:24", "node-24"],
+  ["python:3.13", "python-3-13"],
 ]);
 
 const pinnedName = new RegExp(`${TEMPLATE_NAME_PATTERN.slice(0, -1)}@sha256:[0-9a-f]{64}$`);
