@@ -17,7 +17,7 @@ import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { FRESH_MS, ImageCache, UNUSED_MS, type ImageCacheOptions } from "../src/templates/image-cache.ts";
 import { ensureDebianKernel } from "../src/templates/boot-files.ts";
-import { GUEST_MODULES } from "../src/templates/guest-modules.ts";
+import { NEEDED_FILES } from "../src/templates/kernel-modules.ts";
 import { TemplateLibrary, type LibraryOptions } from "../src/templates/library.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { mountSmallDisk } from "./support/small-disk.ts";
@@ -224,12 +224,12 @@ test("what no host has used for long goes, what was cut off, and the longest unu
   ]);
 });
 
-/** A program in place of mmdebstrap. */
-async function standIn(script: string): Promise<void> {
+/** A program in place of mmdebstrap, or of this one. */
+async function standIn(script: string, name = "mmdebstrap"): Promise<void> {
   const bin = join(folder, "bin");
   await mkdir(bin, { recursive: true });
-  await writeFile(join(bin, "mmdebstrap"), `#!/bin/sh\n${script}\n`);
-  await chmod(join(bin, "mmdebstrap"), 0o755);
+  await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
+  await chmod(join(bin, name), 0o755);
   process.env["PATH"] = `${bin}${delimiter}${path}`;
 }
 
@@ -268,12 +268,14 @@ test("a host with an empty state folder makes nothing that another of the machin
 test("a kernel is kept before the files of its host come into the folder", async () => {
   const cache = cacheIn(join(folder, "cache"));
   const sources = { mirror: undefined, contain: native.contain, cache };
+  const files = [...NEEDED_FILES, "modules.order", "modules.builtin", "modules.builtin.modinfo"];
+  await standIn(': > "$2/lib/modules/$3/modules.dep"', "depmod");
   // Has the package where the hook would have put it.
-  const modules = GUEST_MODULES.map((module) => `image/lib/modules/6.1.0/kernel/${module}.ko`).join(" ");
   await standIn(`for tree; do :; done; cd "$tree/.." 2>/dev/null || cd "\${tree%/*}"
     mkdir -p tree/boot tree/DEBIAN
-    for module in ${modules}; do mkdir -p "tree/\${module%/*}"; : > "tree/$module"; done
-    mv tree/image/lib tree/lib; rmdir tree/image
+    for file in ${files.join(" ")}; do
+      file="tree/lib/modules/6.1.0/$file"; mkdir -p "\${file%/*}"; : > "$file"
+    done
     echo kernel > tree/boot/vmlinuz-6.1.0
     printf 'Package: k\\nVersion: 1\\nArchitecture: all\\nMaintainer: m\\nDescription: d\\n' > tree/DEBIAN/control
     dpkg-deb -b tree k.deb >/dev/null`);
@@ -282,6 +284,7 @@ test("a kernel is kept before the files of its host come into the folder", async
   await standIn("exit 25");
   const kernel = await ensureDebianKernel(join(folder, "b/kernel"), sources);
   expect(kernel.version).toBe("6.1.0");
-  expect((await readdir(join(folder, "b/kernel"))).toSorted()).toEqual(["modules", "version", "vmlinuz"]);
-  expect(await readdir(join(folder, "b/kernel/modules"))).toHaveLength(GUEST_MODULES.length);
+  expect((await readdir(join(folder, "b/kernel"))).toSorted()).toEqual(["lib", "version", "vmlinuz"]);
+  const there = await readdir(join(folder, "b/kernel/lib/modules/6.1.0"), { recursive: true });
+  expect(there).toEqual(expect.arrayContaining([...NEEDED_FILES]));
 });
