@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { newId } from "@skerry/contract/ids";
 import { parseTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
-import type { VmRecord } from "../packages/host/src/vm/record.ts";
+import type { VmRecord } from "../packages/host/src/vm/record/record.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { expectSuccess, type Bench } from "./bench.ts";
 import type { Measure, Unit } from "./report.ts";

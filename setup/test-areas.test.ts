@@ -15,7 +15,7 @@ test("each end-to-end test belongs to an area, and each area names tests that ar
 
 test("a change is tried by the tests of what it touches", () => {
   expect(testsOf(["packages/control/src/e2b/network.ts"])).toEqual(["tests/e2b.test.ts"]);
-  expect(testsOf(["packages/host/src/vm/engine.ts"])).toContain("tests/kill.test.ts");
+  expect(testsOf(["packages/host/src/vm/engine/engine.ts"])).toContain("tests/kill.test.ts");
   expect(testsOf(["packages/cli/src/local/up.ts"])).toEqual(
     expect.arrayContaining(["tests/local.test.ts", "packages/cli/tests/"]),
   );

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { EgressDenial } from "@skerry/contract/vms/egress";
 import { findByUid } from "../packages/host/src/vm/qemu/process.ts";
-import { readConfig } from "../packages/host/src/config.ts";
+import { readConfig } from "../packages/host/src/config/config.ts";
 import { clientHello } from "../packages/host/tests/support/client-hello.ts";
 import { Skerry, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { newStranger } from "./support/organizations.ts";

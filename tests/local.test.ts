@@ -7,7 +7,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { fileLimit, SERVICE_FILES } from "@skerry/contract/connections/file-limit";
-import { readConfig } from "../packages/host/src/config.ts";
+import { readConfig } from "../packages/host/src/config/config.ts";
 import { psql } from "./support/organizations.ts";
 import {
   newInstallation,

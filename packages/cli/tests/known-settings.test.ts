@@ -23,7 +23,7 @@ const GIVEN = new Set([
   "SKERRY_VM_CGROUP",
 ]);
 
-test.each(["control/src/app/config.ts", "host/src/config.ts"])(
+test.each(["control/src/app/config.ts", "host/src/config/config.ts"])(
   "every setting that %s reads reaches it",
   async (file) => {
     const names = await namesIn(file);

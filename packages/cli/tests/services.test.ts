@@ -7,7 +7,7 @@ import { readLayout } from "../src/local/system/layout.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 test("the host that is started gets every setting that a host reads", async () => {
-  const config = await readFile(join(import.meta.dirname, "../../host/src/config.ts"), "utf8");
+  const config = await readFile(join(import.meta.dirname, "../../host/src/config/config.ts"), "utf8");
   const names = [...new Set([...config.matchAll(/"(SKERRY_\w+)"/g)].map(([, name = ""]) => name))];
   expect(names).toContain("SKERRY_GUEST_KERNEL");
   for (const name of names) vi.stubEnv(name, "some value");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress-loader.ts";
-import type { VmEngine } from "../src/vm/engine.ts";
+import type { VmEngine } from "../src/vm/engine/engine.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { identityOf, leave, recordIn } from "./support/records.ts";

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress-loader.ts";
 import { saveBackingFiles } from "../src/vm/disk/backing-files.ts";
-import type { VmEngine } from "../src/vm/engine.ts";
-import { allBackingFiles } from "../src/vm/all-backing-files.ts";
-import { type VmRecord } from "../src/vm/record.ts";
+import type { VmEngine } from "../src/vm/engine/engine.ts";
+import { allBackingFiles } from "../src/vm/engine/all-backing-files.ts";
+import { type VmRecord } from "../src/vm/record/record.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
 import { idle, EngineStub, noMoves } from "./support/stub-engine.ts";
 

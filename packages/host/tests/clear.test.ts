@@ -6,8 +6,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { clearVms } from "../src/clear-vms.ts";
-import type { HostConfig } from "../src/config.ts";
+import { clearVms } from "../src/app/clear-vms.ts";
+import type { HostConfig } from "../src/config/config.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testRange } from "./support/network.ts";

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { closeFolders } from "../src/closed-folders.ts";
+import { closeFolders } from "../src/system/closed-folders.ts";
 
 test("folders that an earlier version left open are closed, and those that are missing are made closed", async () => {
   const state = await mkdtemp("/tmp/skerry-unit-closed-");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ConfigFault, readConfig } from "../src/config.ts";
+import { ConfigFault, readConfig } from "../src/config/config.ts";
 
 const env = {
   SKERRY_HOST_STATE: "/var/lib/skerry/host",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { AddressRange } from "../src/network/addresses.ts";
 import { Slots, SlotsExhausted } from "../src/network/slots.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { buildNative } from "./support/native.ts";
 import { testRange, testSlotsOptions } from "./support/network.ts";
 

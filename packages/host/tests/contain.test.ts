@@ -10,11 +10,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { debootstrapDeadlines } from "../src/templates/debootstrap.ts";
 import { ensureImage, isCutOffImage } from "../src/templates/image.ts";
 import type { TemplateDescription } from "../src/templates/description.ts";
-import { watchProgress } from "../src/progress-watch.ts";
-import { removeWorkFolder } from "../src/remove-tree.ts";
-import { runProgram, startProgram, useSpawnHelper } from "../src/run.ts";
-import { SpawnHelper } from "../src/spawn-helper.ts";
-import { removeUntouched } from "../src/unused-files.ts";
+import { watchProgress } from "../src/system/progress-watch.ts";
+import { removeWorkFolder } from "../src/system/remove-tree.ts";
+import { runProgram, startProgram, useSpawnHelper } from "../src/system/run.ts";
+import { SpawnHelper } from "../src/system/spawn-helper.ts";
+import { removeUntouched } from "../src/app/unused-files.ts";
 import { noImageCache } from "./support/image-caches.ts";
 import { buildNative, type Native } from "./support/native.ts";
 

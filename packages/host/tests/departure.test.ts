@@ -12,7 +12,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Departure, type DepartureOptions } from "../src/move/departure.ts";
 import { Peers, splice } from "../src/move/peers.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { arrived, awaitArrival, moveSockets } from "../src/vm/qemu/migration.ts";
 import { Qmp, runState } from "../src/vm/qemu/qmp.ts";
 import { GuestHalt } from "../src/vm/lifecycle/guest-halt.ts";

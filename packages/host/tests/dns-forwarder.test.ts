@@ -2,7 +2,7 @@ import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { DnsForwarder } from "../src/network/dns-forwarder.ts";
 import type { NameServer } from "../src/network/name-servers.ts";
 import { pino } from "pino";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { acceptCommands, droppingChains, knowsVmLinks } from "@skerry/contract/hosts/dropping-chains";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 
 const inside = `skerry-unit-firewall-${process.pid}`;
 const run = (program: string, ...args: string[]): Promise<string> =>

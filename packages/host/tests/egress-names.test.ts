@@ -16,7 +16,7 @@ import { EgressLoader } from "../src/network/egress-loader.ts";
 import { ipBatch, listTable, loadRules } from "../src/network/netns-exec.ts";
 import { openingScript } from "../src/network/named-addresses.ts";
 import { POLICY_TABLE } from "../src/network/policy-rules.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { findByUid } from "../src/vm/qemu/process.ts";
 import { clientHello } from "./support/client-hello.ts";
 import { NAME_PROXY_UID, testNames } from "./support/names.ts";

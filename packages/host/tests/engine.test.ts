@@ -4,8 +4,8 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
-import type { VmRecord } from "../src/vm/record.ts";
+import { VmEngine, type EngineOptions } from "../src/vm/engine/engine.ts";
+import type { VmRecord } from "../src/vm/record/record.ts";
 import { leave, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 

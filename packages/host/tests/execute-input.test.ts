@@ -9,7 +9,7 @@ import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeFrame, encodeWindow, frameTypes, WINDOW_BYTES } from "@skerry/contract/frames";
 import { COMMAND_WITH_INPUT } from "@skerry/contract/host-api/vm";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/app/host.ts";
 import { registerExecute } from "../src/http/execute.ts";
 import { asSkerryError } from "../src/http/conventions.ts";
 import { validatorCompiler } from "../src/http/validator-compiler.ts";

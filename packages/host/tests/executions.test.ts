@@ -15,7 +15,7 @@ import {
   parseJsonPayload,
   WINDOW_BYTES,
 } from "@skerry/contract/frames";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/app/host.ts";
 import type { GuestChannel } from "../src/guest/channel.ts";
 import { registerExecutions } from "../src/http/executions.ts";
 import { asSkerryError } from "../src/http/conventions.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { GuestChannel } from "../src/guest/channel.ts";
-import { guestDeadlines, probeDeadlines } from "../src/vm/guest-deadlines.ts";
+import { guestDeadlines, probeDeadlines } from "../src/vm/record/guest-deadlines.ts";
 import { lastWordsIn } from "../src/vm/qemu/qemu-log.ts";
-import { firstAnswer, KvmInternalError } from "../src/vm/start/first-answer.ts";
+import { firstAnswer, KvmInternalError } from "../src/guest/first-answer.ts";
 
 const never = Promise.withResolvers<GuestChannel>().promise;
 const closed = Promise.withResolvers<void>().promise;

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { checkLayer } from "../src/vm/build/check-layer.ts";
 import { flatten } from "../src/vm/build/flatten.ts";
 import { LOWEST_NODE, TARGET_DEVICE, targetNode } from "../src/vm/qemu/qemu-arguments.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CONNECTION_TABLE_FILE, connectionShare } from "@skerry/contract/hosts/connection-share";
 import { connectionsPerGuest } from "../src/network/guest-connections.ts";
 import { Slots } from "../src/network/slots.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { buildNative } from "./support/native.ts";
 import { testSlotsOptions } from "./support/network.ts";
 

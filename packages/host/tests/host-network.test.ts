@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterEach, expect, test } from "vitest";
 import { openHostNetwork, RangeTaken, removeHostNetwork } from "../src/network/host-network.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { testRootNameProxy } from "./support/names.ts";
 import { testRange } from "./support/network.ts";
 import { pino } from "pino";

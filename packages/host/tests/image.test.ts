@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import type { TemplateDescription } from "../src/templates/description.ts";
 import { ensureImage } from "../src/templates/image.ts";
 import { noImageCache } from "./support/image-caches.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSize } from "@skerry/contract/sizes";
 import { TAP, UPLINK } from "../src/network/guest-link.ts";
 import { openCgroups } from "../src/vm/qemu/cgroup.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
 import { tools } from "./support/tools.ts";

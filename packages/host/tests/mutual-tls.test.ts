@@ -22,16 +22,16 @@ import {
   requestedKey,
   type Leaf,
 } from "../../control/src/joining/x509.ts";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/app/host.ts";
 import { GENERATION_HEADER } from "@skerry/contract/host-api/generation";
-import { ControlGeneration } from "../src/control-generation.ts";
+import { ControlGeneration } from "../src/system/control-generation.ts";
 import { refuseStrangers } from "../src/http/callers.ts";
 import { refuseSuperseded } from "../src/http/superseded.ts";
 import type { HostServer } from "../src/http/conventions.ts";
 import { registerIdentity } from "../src/http/identity.ts";
 import { mutualTlsLimits, serveMutualTls } from "../src/http/mutual-tls.ts";
 import { validatorCompiler } from "../src/http/validator-compiler.ts";
-import { Identity } from "../src/identity.ts";
+import { Identity } from "../src/config/identity.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const log = pino({ level: "silent" });

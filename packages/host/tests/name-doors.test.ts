@@ -16,7 +16,7 @@ import { Guests } from "../src/names/guests.ts";
 import { httpDoor } from "../src/names/http-door.ts";
 import { Resolver } from "../src/names/resolver.ts";
 import type { NamePolicy } from "../src/network/name-proxy-protocol.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const DEADLINE_MS = 10_000;

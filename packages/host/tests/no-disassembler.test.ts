@@ -1,7 +1,7 @@
 // A QEMU that starts without the library which it wants for its debug log.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runProgram, type RunOptions } from "../src/run.ts";
+import { runProgram, type RunOptions } from "../src/system/run.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const DEADLINE_MS = 20_000;

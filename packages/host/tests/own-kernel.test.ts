@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { bootFolders, ensureInitramfs, unusedBootFiles } from "../src/templates/boot-files.ts";
 import { ensureOwnKernel, OwnKernelFault, versionOfKernel } from "../src/templates/own-kernel.ts";
 import { buildNative, type Native } from "./support/native.ts";

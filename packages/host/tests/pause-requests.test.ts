@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PauseRequests, type PauseRequestsOptions } from "../src/vm/saved/pause-requests.ts";
-import { KeyedQueue } from "../src/keyed-queue.ts";
+import { KeyedQueue } from "../src/system/keyed-queue.ts";
 import { VmTable, type Running } from "../src/vm/lifecycle/vm-table.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { recordIn } from "./support/records.ts";

@@ -15,7 +15,7 @@ import { expect, test } from "vitest";
 import { certify, makeAuthority, newKeyPair, pemOf, requestedKey } from "../../control/src/joining/x509.ts";
 import type { HostServer } from "../src/http/conventions.ts";
 import { serveMutualTls } from "../src/http/mutual-tls.ts";
-import { Identity } from "../src/identity.ts";
+import { Identity } from "../src/config/identity.ts";
 
 const lifetimeMs = 24 * 3_600_000;
 

@@ -17,7 +17,7 @@ import {
   type Frame,
 } from "@skerry/contract/frames";
 import { PORT_PROTOCOL } from "@skerry/contract/host-api/ports";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/app/host.ts";
 import { asSkerryError } from "../src/http/conventions.ts";
 import { registerPorts } from "../src/http/ports.ts";
 import { routeUpgrade } from "../src/http/upgrades.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile, rm, stat, truncate, writeFile } from "node:fs/
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const DEADLINE_MS = 60_000;

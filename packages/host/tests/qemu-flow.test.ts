@@ -38,7 +38,7 @@ import {
   uidsOf,
   type HostResources,
   type VmResources,
-} from "../src/vm/vm-resources.ts";
+} from "../src/vm/record/vm-resources.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { instanceOf, testAccelerator, testResources } from "./support/resources.ts";
 import { COUNTER_AT, LOAD_AT, counting, lost, resetting, tinyKernel } from "./support/tiny-guest.ts";

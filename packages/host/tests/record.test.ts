@@ -3,8 +3,8 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readBackingFiles, saveBackingFiles } from "../src/vm/disk/backing-files.ts";
-import { allBackingFiles } from "../src/vm/all-backing-files.ts";
-import { prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+import { allBackingFiles } from "../src/vm/engine/all-backing-files.ts";
+import { prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record/record.ts";
 import { identityOf, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 
 let vms: string;

@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
+import { VmEngine, type EngineOptions } from "../src/vm/engine/engine.ts";
 import { leave, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 import { noMoves } from "./support/stub-engine.ts";
 

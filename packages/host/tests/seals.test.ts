@@ -4,13 +4,13 @@ import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { checkLayer } from "../src/vm/build/check-layer.ts";
 import { DEPTH_MAX } from "../src/vm/build/flatten.ts";
 import { Seals, type SealsOptions } from "../src/vm/build/seals.ts";
 import { Layers } from "../src/vm/disk/layers.ts";
 import type { Running } from "../src/vm/lifecycle/vm-table.ts";
-import type { VmRecord } from "../src/vm/record.ts";
+import type { VmRecord } from "../src/vm/record/record.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 let native: Native;

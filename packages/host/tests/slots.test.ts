@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { AddressRange } from "../src/network/addresses.ts";
 import { GATEWAY_CIDR, TAP, UPLINK } from "../src/network/guest-link.ts";
 import { Slots, SlotsExhausted } from "../src/network/slots.ts";
-import { runProgram } from "../src/run.ts";
+import { runProgram } from "../src/system/run.ts";
 import { buildNative } from "./support/native.ts";
 import { testRange, testSlotsOptions } from "./support/network.ts";
 

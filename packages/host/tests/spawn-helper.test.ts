@@ -3,8 +3,8 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { useSpawnHelper, runProgram, startProgram } from "../src/run.ts";
-import { SpawnHelper } from "../src/spawn-helper.ts";
+import { useSpawnHelper, runProgram, startProgram } from "../src/system/run.ts";
+import { SpawnHelper } from "../src/system/spawn-helper.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const deadlineMs = 20_000;

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { removeUntouched, sweepUnusedFiles } from "../src/unused-files.ts";
+import { removeUntouched, sweepUnusedFiles } from "../src/app/unused-files.ts";
 import { newId } from "@skerry/contract/ids";
 import { Snapshots } from "../src/vm/saved/snapshots.ts";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/app/host.ts";
 import { backingPlaces } from "../src/vm/disk/backing-files.ts";
 import { Layers } from "../src/vm/disk/layers.ts";
-import { removeTree, removeWorkFolder } from "../src/remove-tree.ts";
-import { runProgram } from "../src/run.ts";
+import { removeTree, removeWorkFolder } from "../src/system/remove-tree.ts";
+import { runProgram } from "../src/system/run.ts";
 import { OwnTemplates } from "../src/templates/own-templates.ts";
 import { unusedTemplates } from "../src/templates/unused-templates.ts";
 

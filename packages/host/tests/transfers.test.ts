@@ -11,7 +11,7 @@ import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { fastify } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/app/host.ts";
 import { registerArchives } from "../src/http/archives.ts";
 import { asSkerryError } from "../src/http/conventions.ts";
 import { registerFiles } from "../src/http/files.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Value } from "typebox/value";
 import { HostUsage } from "@skerry/contract/host-api/host-info";
-import { cpuSecondsOf, defaultLinksOf, measureUsage, memoryOf, trafficOf } from "../src/usage.ts";
+import { cpuSecondsOf, defaultLinksOf, measureUsage, memoryOf, trafficOf } from "../src/system/usage.ts";
 
 const routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth0	00000000	010200C0	0003	0	0	0	00000000	0	0	0

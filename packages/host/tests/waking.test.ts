@@ -7,9 +7,9 @@ import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress-loader.ts";
 import type { LiveVm } from "../src/vm/start/clone.ts";
-import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
+import { VmEngine, type EngineOptions } from "../src/vm/engine/engine.ts";
 import type { Qmp } from "../src/vm/qemu/qmp.ts";
-import { saveRecord } from "../src/vm/record.ts";
+import { saveRecord } from "../src/vm/record/record.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 import { recordIn, recordsIn } from "./support/records.ts";
 

@@ -4,7 +4,7 @@ import { pino, type Logger } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { WarmVm } from "../src/vm/warm/warm-clones.ts";
-import { openLog } from "../src/log.ts";
+import { openLog } from "../src/system/log.ts";
 import { WarmPool } from "../src/vm/warm/warm-pool.ts";
 
 const [size] = sizes as readonly [Size, ...Size[]];

@@ -1,7 +1,7 @@
 // A boot up to the guest's first process: what firmware and kernel take, without launcher, disk, network and the rest.
 
 import { spawn } from "node:child_process";
-import { containedCommand } from "../run.ts";
+import { containedCommand } from "../system/run.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { cpuArgument, kernelCommandLine, MACHINE_TYPE, type Machine } from "../vm/qemu/qemu-arguments.ts";
 

@@ -4,10 +4,10 @@
 import { join } from "node:path";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { NO_EGRESS } from "../network/egress-loader.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import type { ReadyTemplate } from "../templates/library.ts";
 import { giveIdentity, restoreClone, resume, type LiveVm } from "../vm/start/clone.ts";
-import { makeFolder, releaseResources } from "../vm/vm-resources.ts";
+import { makeFolder, releaseResources } from "../vm/record/vm-resources.ts";
 import type { ProcessIdentity } from "../vm/qemu/process.ts";
 import { guestShell } from "./guest-shell.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Finding } from "@skerry/contract/hosts/finding";
 import type { Size } from "@skerry/contract/sizes";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import type { ReadyTemplate } from "../templates/library.ts";
 import { failed, type Judged } from "./judge.ts";
 import type { Rounds } from "./rounds.ts";

@@ -11,7 +11,7 @@ import { FrameError } from "@skerry/contract/frames";
 import type { MainExit } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import { randomBytes } from "node:crypto";
-import { signalName } from "../signals.ts";
+import { signalName } from "../system/signals.ts";
 import type { GuestChannel } from "./channel.ts";
 import { JsonLines, ListFault, type LineBounds } from "./json-lines.ts";
 import { integer, natural } from "./numbers.ts";

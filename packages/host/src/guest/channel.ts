@@ -23,7 +23,7 @@ import {
 import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/bounds";
-import { dialSocket } from "../dial-socket.ts";
+import { dialSocket } from "../system/dial-socket.ts";
 import { FrameRateLimit } from "./frame-rate-limit.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 

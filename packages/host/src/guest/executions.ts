@@ -16,7 +16,7 @@ import { resultOf } from "./agent.ts";
 import { SHORT_DEADLINE_MS, withDeadline } from "./patience.ts";
 import type { GuestChannel } from "./channel.ts";
 import { integer, natural } from "./numbers.ts";
-import { signalName } from "../signals.ts";
+import { signalName } from "../system/signals.ts";
 import type { GuestStream } from "./stream.ts";
 
 type Answer = Readonly<Record<string, unknown>>;

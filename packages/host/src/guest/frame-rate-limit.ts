@@ -2,7 +2,7 @@
 // byte by byte, so a guest that sends nothing else could keep a core of the host busy and its neighbours waiting. Its channel is then
 // simply not read for a while. Large frames are not counted: credit bounds them, and the call that asked for them waits for them.
 
-import { LeakyBucket } from "../leaky-bucket.ts";
+import { LeakyBucket } from "../system/leaky-bucket.ts";
 
 /** A frame with less than this counts as small. */
 const SMALL_BYTES = 512;

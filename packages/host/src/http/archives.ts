@@ -2,7 +2,7 @@ import { PathQuery } from "@skerry/contract/host-api/vm";
 import { SkerryError } from "@skerry/contract/errors";
 import type { IncomingMessage } from "node:http";
 import { packDirectory, unpackArchive } from "../guest/archives.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 import { leftBy } from "./left-by.ts";

@@ -1,7 +1,7 @@
 import type { CacheSwept } from "@skerry/contract/host-api/host-info";
 import type { Logger } from "pino";
-import { sweepUnusedFiles } from "../unused-files.ts";
-import type { Host } from "../host.ts";
+import { sweepUnusedFiles } from "../app/unused-files.ts";
+import type { Host } from "../app/host.ts";
 import type { HostServer } from "./conventions.ts";
 
 /** Files changed more recently may belong to a build, or arrive from another host. */

@@ -1,5 +1,5 @@
 import { CheckChange, type CheckStates } from "@skerry/contract/host-api/checks";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 export function registerChecks(server: HostServer, { checks }: Host): void {

@@ -3,7 +3,7 @@
 
 import { TIMED_CONSOLE, timedPiece } from "@skerry/contract/host-api/timed-console";
 import { ConsoleQuery } from "@skerry/contract/host-api/vm";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { readConsole } from "../vm/qemu/console-log.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";

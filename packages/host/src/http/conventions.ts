@@ -11,8 +11,8 @@ import { fullDiskError } from "../vm/lifecycle/end-of-full-disk.ts";
 import { hostIsEnding } from "../vm/lifecycle/vm-table.ts";
 import { NameProxyLost } from "../network/name-proxy.ts";
 import { whereDiskIsFull } from "../vm/saved/save-guest.ts";
-import { KvmInternalError } from "../vm/start/first-answer.ts";
-import { QemuStartError } from "../vm/vm-resources.ts";
+import { KvmInternalError } from "../guest/first-answer.ts";
+import { QemuStartError } from "../vm/record/vm-resources.ts";
 
 export type HostServer = FastifyInstance<
   Server,

@@ -1,5 +1,5 @@
 import { VmDenialsQuery } from "@skerry/contract/host-api/denials";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import type { HostServer } from "./conventions.ts";
 
 export function registerDenials(server: HostServer, { resources }: Host): void {

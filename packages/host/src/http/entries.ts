@@ -16,7 +16,7 @@ import {
   setMode,
   statEntry,
 } from "../guest/entries.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 import { leftBy } from "./left-by.ts";
 

@@ -8,7 +8,7 @@ import { exitOf, startExecute } from "../guest/agent.ts";
 import { withDeadline } from "../guest/patience.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream } from "../guest/stream.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { readFirstLine } from "./first-line.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";

@@ -21,7 +21,7 @@ import {
   startExecution,
   startInput,
 } from "../guest/executions.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 import { STREAM, withPings } from "./pings.ts";

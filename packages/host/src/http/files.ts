@@ -10,7 +10,7 @@ import type { GuestChannel } from "../guest/channel.ts";
 import { statEntry } from "../guest/entries.ts";
 import { patiently } from "../guest/patience.ts";
 import { GuestRefusal, type GuestStream } from "../guest/stream.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 import { untilCut, useForTransfer, type Transfer } from "./transfers.ts";

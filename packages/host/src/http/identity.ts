@@ -1,5 +1,5 @@
 import { CertificateRequestQuery, HostCertificate } from "@skerry/contract/joining/host-certificate";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { isLocal } from "./callers.ts";
 import type { HostServer } from "./conventions.ts";
 

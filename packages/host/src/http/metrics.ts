@@ -1,5 +1,5 @@
 import { VmSamplesQuery } from "@skerry/contract/host-api/metrics";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 export function registerMetrics(server: HostServer, { engine }: Host): void {

@@ -16,7 +16,7 @@ import {
   type MoveStream,
 } from "@skerry/contract/host-api/move-calls";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import type { HostMoves } from "../move/moves.ts";
 import { callerOf } from "./callers.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";

@@ -20,7 +20,7 @@ import { ExecutionQuery } from "@skerry/contract/host-api/vm";
 import { connectPort, readList, streamError } from "../guest/agent.ts";
 import { natural } from "../guest/numbers.ts";
 import type { GuestStream } from "../guest/stream.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 import { acceptUpgrade } from "./upgrades.ts";
 import { VmCounts } from "./vm-counts.ts";

@@ -10,7 +10,7 @@ import {
   SavedLayerParams,
   SavedParams,
 } from "@skerry/contract/host-api/saved-moves";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import type { HostServer } from "./conventions.ts";
 import { ticketOf } from "./moves.ts";
 

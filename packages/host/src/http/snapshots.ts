@@ -1,6 +1,6 @@
 import { PauseVm, SnapshotParams, SnapshotVm } from "@skerry/contract/host-api/snapshots";
 import { formatTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 export function registerSnapshots(server: HostServer, { engine, snapshots }: Host): void {

@@ -2,8 +2,8 @@
 
 import { GENERATION_HEADER, readGeneration } from "@skerry/contract/host-api/generation";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ControlGeneration } from "../control-generation.ts";
-import type { Identity } from "../identity.ts";
+import type { ControlGeneration } from "../system/control-generation.ts";
+import type { Identity } from "../config/identity.ts";
 import { callerOf, isLocal } from "./callers.ts";
 import type { HostServer } from "./conventions.ts";
 

@@ -8,7 +8,7 @@ import {
   TemplateParams,
 } from "@skerry/contract/host-api/templates";
 import { FetchLayer, StoreLayer } from "@skerry/contract/host-api/stored-layers";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 import { leftBy } from "./left-by.ts";
 import { ticketOf } from "./moves.ts";

@@ -1,7 +1,7 @@
 // Files and archives on their way into a guest and out of it. They last as long as their clients like, and what moves the guest must not.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 
 /** From when a move holds the guest, before which it has waited for 30 s. Meanwhile new operations wait, and those do so for 30 s. */
 const HELD_MS = 20_000;

@@ -1,6 +1,6 @@
 import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api/vm";
 import { formatTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 /** A template that was frozen already takes less. */

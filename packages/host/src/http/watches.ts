@@ -5,7 +5,7 @@ import { WatchHostQuery } from "@skerry/contract/host-api/files";
 import { WATCHES_MAX } from "@skerry/contract/bounds";
 import type { ServerResponse } from "node:http";
 import { GuestWatch } from "../guest/watch.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../app/host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 import { leftBy } from "./left-by.ts";

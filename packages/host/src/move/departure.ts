@@ -12,7 +12,7 @@ import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { LiveVm } from "../vm/start/clone.ts";
-import type { VmRecord } from "../vm/record.ts";
+import type { VmRecord } from "../vm/record/record.ts";
 import type { Hold, GuestHalt } from "../vm/lifecycle/guest-halt.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
 import { cancelMigration, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu/migration.ts";

@@ -7,7 +7,7 @@ import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
 import type { BackingFiles } from "../vm/disk/backing-files.ts";
-import { fileMibOf } from "../vm/vm-resources.ts";
+import { fileMibOf } from "../vm/record/vm-resources.ts";
 import type { Layers } from "../vm/disk/layers.ts";
 
 type Manifest = Pick<VmManifest, "template" | "below" | "disk_gib">;

@@ -1,7 +1,7 @@
 // Calls of an object store by URLs that control has signed. The store is not trusted: what it answers is bounded, and it is not followed elsewhere.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { watchProgress } from "../progress-watch.ts";
+import { watchProgress } from "../system/progress-watch.ts";
 
 /** For an object of some MiB that is put there. */
 const OBJECT_DEADLINE_MS = 120_000;

@@ -20,7 +20,7 @@ import type { TemplateLibrary } from "../templates/library.ts";
 import { checkDiskReserve, withinDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { savedPaths, writeSaved, type SavedGuest } from "../vm/saved/saved-guest.ts";
-import { fileMibOf } from "../vm/vm-resources.ts";
+import { fileMibOf } from "../vm/record/vm-resources.ts";
 import { LayerReceiver } from "./layer-receiver.ts";
 import type { Layers } from "../vm/disk/layers.ts";
 import { SyncedWriter } from "../vm/disk/synced-writer.ts";

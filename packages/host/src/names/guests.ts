@@ -3,7 +3,7 @@
 
 import type { EgressDenial } from "@skerry/contract/vms/egress";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LeakyBucket } from "../leaky-bucket.ts";
+import { LeakyBucket } from "../system/leaky-bucket.ts";
 import { FairShare } from "../network/fair-share.ts";
 import type { NameProxyGuest } from "../network/name-proxy-protocol.ts";
 import { refusalOfAddress, refusalOfName } from "./decide-name.ts";

@@ -3,7 +3,7 @@
 // `native/conntrack-flush.c`.
 
 import type { Logger } from "pino";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../system/run.ts";
 
 /** Other slots end meanwhile; their connections are flushed together with these. */
 const DELAY_MS = 1_000;

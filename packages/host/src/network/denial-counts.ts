@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { DENIALS_KEPT_MINUTES, VM_DENIALS_MAX, type VmDenials } from "@skerry/contract/host-api/denials";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../system/run.ts";
 
 /** Of two rounds. A round costs a process, and 20 µs for each VM. */
 const EVERY_MS = 10_000;

@@ -7,7 +7,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { droppingChains } from "@skerry/contract/hosts/dropping-chains";
 import type { Logger } from "pino";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../system/run.ts";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
 import { ipBatch, loadRules } from "./netns-exec.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";

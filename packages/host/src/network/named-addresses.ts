@@ -4,8 +4,8 @@
 import { createHash } from "node:crypto";
 import type { HostEgress } from "@skerry/contract/vms/egress";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LeakyBucket } from "../leaky-bucket.ts";
-import { KeyedQueue } from "../keyed-queue.ts";
+import { LeakyBucket } from "../system/leaky-bucket.ts";
+import { KeyedQueue } from "../system/keyed-queue.ts";
 import { loadRules } from "./netns-exec.ts";
 import type { Slot } from "./slot.ts";
 

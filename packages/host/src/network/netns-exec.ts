@@ -1,6 +1,6 @@
 // Runs system programs in the network namespace of a slot, without a shell.
 
-import { runProgram, startProgram, type StartedProgram } from "../run.ts";
+import { runProgram, startProgram, type StartedProgram } from "../system/run.ts";
 
 const NETNS_FOLDER = "/run/netns";
 const DEADLINE_MS = 10_000;

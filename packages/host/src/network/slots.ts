@@ -10,7 +10,7 @@ import type { AddressRange } from "./addresses.ts";
 import { ConntrackFlush } from "./conntrack-flush.ts";
 import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";
 import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
-import type { StartedProgram } from "../run.ts";
+import type { StartedProgram } from "../system/run.ts";
 
 /** Longer than the rules of a new sandbox take to load. */
 const REFILL_DELAY_MS = 100;

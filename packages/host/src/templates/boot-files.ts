@@ -15,8 +15,8 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { discardWorkFolder, removeTree } from "../remove-tree.ts";
-import { runProgram } from "../run.ts";
+import { discardWorkFolder, removeTree } from "../system/remove-tree.ts";
+import { runProgram } from "../system/run.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";
 import { BOOT_MODULES, ON_DEMAND_MODULES } from "./guest-modules.ts";
 import type { ImageCache } from "./image-cache.ts";

@@ -3,7 +3,7 @@
 
 import { readdir, readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { runProgram, type RunOptions } from "../run.ts";
+import { runProgram, type RunOptions } from "../system/run.ts";
 
 const TOTAL_MS = 7_200_000;
 const WITHOUT_PROGRESS_MS = 900_000;

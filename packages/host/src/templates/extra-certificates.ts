@@ -4,7 +4,7 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { chmod, mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../system/run.ts";
 
 export interface ExtraCertificates {
   /** Each as PEM. */

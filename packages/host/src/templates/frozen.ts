@@ -16,11 +16,17 @@ import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { withDeadline } from "../guest/patience.ts";
 import { NO_EGRESS } from "../network/egress-loader.ts";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../system/run.ts";
 import type { BackingFiles } from "../vm/disk/backing-files.ts";
 import { checkDiskReserve } from "../vm/disk/disk-reserve.ts";
-import { firstAnswer } from "../vm/start/first-answer.ts";
-import { makeFolder, releaseResources, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { firstAnswer } from "../guest/first-answer.ts";
+import {
+  makeFolder,
+  releaseResources,
+  startQemu,
+  uidOf,
+  type HostResources,
+} from "../vm/record/vm-resources.ts";
 import { saveState, STATE_FILE } from "../vm/qemu/device-state.ts";
 import { compatibilityOf, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";

@@ -25,8 +25,8 @@ import { isImageEntry, isNewImageEntry, NEW_IMAGE_ENTRY } from "@skerry/contract
 import type { Logger } from "pino";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
-import { discardWorkFolder, removeTree } from "../remove-tree.ts";
-import { runProgram } from "../run.ts";
+import { discardWorkFolder, removeTree } from "../system/remove-tree.ts";
+import { runProgram } from "../system/run.ts";
 import { layerDigest } from "../vm/disk/layer-stream.ts";
 import { checkDiskReserve } from "../vm/disk/disk-reserve.ts";
 

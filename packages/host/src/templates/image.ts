@@ -4,8 +4,8 @@
 import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { quoted } from "@skerry/contract/builds/plan/shell-words";
-import { discardWorkFolder } from "../remove-tree.ts";
-import { runProgram } from "../run.ts";
+import { discardWorkFolder } from "../system/remove-tree.ts";
+import { runProgram } from "../system/run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
 import type { TemplateDescription } from "./description.ts";
 import { debootstrapDeadlines } from "./debootstrap.ts";

@@ -4,7 +4,7 @@
 
 import { copyFile, cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../system/run.ts";
 import { BOOT_MODULES, ON_DEMAND_MODULES } from "./guest-modules.ts";
 
 const DEPMOD_DEADLINE_MS = 60_000;

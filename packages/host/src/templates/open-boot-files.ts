@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { HostConfig } from "../config.ts";
-import { containOf, dataRangesOf } from "../native-programs.ts";
+import type { HostConfig } from "../config/config.ts";
+import { containOf, dataRangesOf } from "../config/native-programs.ts";
 import { bootFolders, ensureDebianKernel, ensureInitramfs, type BootFiles } from "./boot-files.ts";
 import { ImageCache } from "./image-cache.ts";
 import { ensureOwnKernel } from "./own-kernel.ts";

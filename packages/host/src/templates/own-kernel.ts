@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { chmod, mkdir, mkdtemp, open, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { discardWorkFolder } from "../remove-tree.ts";
+import { discardWorkFolder } from "../system/remove-tree.ts";
 import type { Kernel } from "./boot-files.ts";
 
 /** The setting names a file that cannot be used; `message` says why and what to do. */

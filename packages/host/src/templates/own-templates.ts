@@ -11,12 +11,12 @@ import { isId } from "@skerry/contract/ids";
 import type { Logger } from "pino";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import { CLOSED_MODE } from "../closed-folders.ts";
+import { CLOSED_MODE } from "../system/closed-folders.ts";
 import type { Layers } from "../vm/disk/layers.ts";
 import { placedFile, type BackingPlaces } from "../vm/disk/backing-files.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
-import { syncFolder } from "../vm/record.ts";
-import { fileMibOf } from "../vm/vm-resources.ts";
+import { syncFolder } from "../system/sync-folder.ts";
+import { fileMibOf } from "../vm/record/vm-resources.ts";
 
 const { ticket: _once, ...kept } = TemplateImage.properties;
 const Content = Type.Object(kept, { additionalProperties: false });

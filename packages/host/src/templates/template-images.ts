@@ -8,7 +8,7 @@ import { TEMPLATE_FAILURE_MAX_CHARS, TEMPLATE_FAILURE_MAX_LINES } from "@skerry/
 import type { TemplateFailure } from "@skerry/contract/templates/template";
 import { failedText } from "@skerry/contract/waits-for";
 import type { Logger } from "pino";
-import { RunError } from "../run.ts";
+import { RunError } from "../system/run.ts";
 import type { TemplateDescription } from "./description.ts";
 
 const RETRY_FIRST_MS = 60_000;

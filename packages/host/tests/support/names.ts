@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { endNameProxy } from "../../src/open-name-proxy.ts";
+import { endNameProxy } from "../../src/app/open-name-proxy.ts";
 import { NameProxy, type NameProxyOptions } from "../../src/network/name-proxy.ts";
 import { testNumber, testRange } from "./network.ts";
 

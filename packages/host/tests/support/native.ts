@@ -2,7 +2,7 @@
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { runProgram } from "../../src/run.ts";
+import { runProgram } from "../../src/system/run.ts";
 
 const source = join(import.meta.dirname, "../../native");
 const BUILD_DEADLINE_MS = 180_000;

@@ -3,8 +3,8 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ProcessIdentity } from "../../src/vm/qemu/process.ts";
 import { backingPlaces } from "../../src/vm/disk/backing-files.ts";
-import { saveRecord, type VmRecord } from "../../src/vm/record.ts";
-import { readRecords, type RecordOwner } from "../../src/vm/read-records.ts";
+import { saveRecord, type VmRecord } from "../../src/vm/record/record.ts";
+import { readRecords, type RecordOwner } from "../../src/vm/record/read-records.ts";
 
 /** What the processes of the records below are named after. */
 export const INSTANCE = "skerry-1a2b3c";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino } from "pino";
-import type { Host } from "../../src/host.ts";
+import type { Host } from "../../src/app/host.ts";
 import { buildServer } from "../../src/http/server.ts";
 import { Layers } from "../../src/vm/disk/layers.ts";
 import { Peers } from "../../src/move/peers.ts";

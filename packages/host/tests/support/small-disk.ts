@@ -1,7 +1,7 @@
 // A disk of a size that a test can fill: a file system in memory, mounted on a folder of the test's own.
 
 import { mkdtemp, rm } from "node:fs/promises";
-import { runProgram } from "../../src/run.ts";
+import { runProgram } from "../../src/system/run.ts";
 
 const DEADLINE_MS = 10_000;
 

@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { HostEgress } from "@skerry/contract/vms/egress";
 import { pino } from "pino";
-import { VmEngine, type EngineOptions } from "../../src/vm/engine.ts";
+import { VmEngine, type EngineOptions } from "../../src/vm/engine/engine.ts";
 import { ownerOf } from "./records.ts";
 
 export const noMoves = { arrived: () => undefined, sent: () => undefined };

@@ -16,7 +16,7 @@ import { openHostNetwork, removeHostNetwork } from "../../src/network/host-netwo
 import { ipBatch, loadRules } from "../../src/network/netns-exec.ts";
 import type { Slot } from "../../src/network/slot.ts";
 import { Slots } from "../../src/network/slots.ts";
-import { runProgram } from "../../src/run.ts";
+import { runProgram } from "../../src/system/run.ts";
 import type { NameProxy } from "../../src/network/name-proxy.ts";
 import { endTestNames, testNames, testRootNameProxy } from "./names.ts";
 import { buildNative } from "./native.ts";

@@ -10,13 +10,13 @@ import { stopped } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { adoptClone, mainOf, type LiveVm } from "../start/clone.ts";
 import { hostIsEnding, type Adopting, type VmTable } from "../lifecycle/vm-table.ts";
-import { limitUse, type HostResources } from "../vm-resources.ts";
+import { limitUse, type HostResources } from "../record/vm-resources.ts";
 import { cancelMigration, isSent } from "../qemu/migration.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp } from "../qemu/qmp.ts";
-import { saveRecord, type VmRecord } from "../record.ts";
+import { saveRecord, type VmRecord } from "../record/record.ts";
 import { removeSaved } from "../saved/saved-guest.ts";
-import type { KeyedQueue } from "../../keyed-queue.ts";
+import type { KeyedQueue } from "../../system/keyed-queue.ts";
 
 export interface AdopterOptions {
   readonly resources: HostResources;

@@ -7,9 +7,9 @@ import type { DiskImage, DiskLayer, VmBuild } from "@skerry/contract/host-api/te
 import type { Layers } from "../disk/layers.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import type { BuildRecord } from "../record.ts";
+import type { BuildRecord } from "../record/record.ts";
 import type { Snapshots } from "../saved/snapshots.ts";
-import { fileMibOf } from "../vm-resources.ts";
+import { fileMibOf } from "../record/vm-resources.ts";
 import { checkLayer } from "./check-layer.ts";
 
 export interface BuildOnOptions {

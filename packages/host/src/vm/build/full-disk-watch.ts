@@ -8,7 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
 import { checkDiskReserve, KEPT_FREE_BYTES } from "../disk/disk-reserve.ts";
 import type { EndReason } from "../lifecycle/end-reason.ts";
-import type { VmRecord } from "../record.ts";
+import type { VmRecord } from "../record/record.ts";
 import { endOfFullDisk } from "../lifecycle/end-of-full-disk.ts";
 
 const LOOK_EVERY_MS = 500;

@@ -22,13 +22,13 @@ import type { Layers } from "../disk/layers.ts";
 import { LayerFault } from "../disk/layer-stream.ts";
 import { emptyTarget } from "../../templates/frozen.ts";
 import { withinDiskReserve } from "../disk/disk-reserve.ts";
-import { KeyedQueue } from "../../keyed-queue.ts";
+import { KeyedQueue } from "../../system/keyed-queue.ts";
 import { fullDiskError } from "../lifecycle/end-of-full-disk.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
 import { LOWEST_NODE, TARGET_DEVICE, targetNode, vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
-import type { BuildRecord, VmRecord } from "../record.ts";
-import { fileMibOf, uidOf, type HostResources } from "../vm-resources.ts";
+import type { BuildRecord, VmRecord } from "../record/record.ts";
+import { fileMibOf, uidOf, type HostResources } from "../record/vm-resources.ts";
 import { DEPTH_MAX, flatten } from "./flatten.ts";
 
 export interface SealsOptions {

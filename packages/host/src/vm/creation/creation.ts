@@ -13,11 +13,12 @@ import type { TemplateLibrary } from "../../templates/library.ts";
 import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { saveBackingFiles } from "../disk/backing-files.ts";
 import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
-import { releaseResources, type HostResources } from "../vm-resources.ts";
+import { releaseResources, type HostResources } from "../record/vm-resources.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
-import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "../record.ts";
-import { type RecordOwner } from "../read-records.ts";
+import { isWithout, prepareRecord, saveRecord, type VmRecord, type Waking } from "../record/record.ts";
+import { syncFolder } from "../../system/sync-folder.ts";
+import { type RecordOwner } from "../record/read-records.ts";
 import { diskGone } from "../lifecycle/unreadable.ts";
 import type { Snapshots } from "../saved/snapshots.ts";
 import { bootDisk } from "./boot-disk.ts";
@@ -27,7 +28,7 @@ import type { NewVm } from "./new-vm.ts";
 import { buildOn } from "../build/build-on.ts";
 import type { Layers } from "../disk/layers.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
-import { settled } from "../../settled.ts";
+import { settled } from "../../system/settled.ts";
 import type { WarmVm } from "../warm/warm-clones.ts";
 
 export interface CreationOptions {

@@ -5,7 +5,7 @@ import type { Vm } from "@skerry/contract/host-api/vm";
 import { endOfHost, paused } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import type { VmTable } from "../lifecycle/vm-table.ts";
-import { keepsDisk, saveRecord, shown, type VmRecord } from "../record.ts";
+import { keepsDisk, saveRecord, shown, type VmRecord } from "../record/record.ts";
 import { mainOf, type LiveVm } from "../start/clone.ts";
 import { NewVm } from "./new-vm.ts";
 

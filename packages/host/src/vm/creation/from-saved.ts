@@ -8,9 +8,10 @@ import { wakeGuest } from "../../guest/agent.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { diskFiles, saveBackingFiles } from "../disk/backing-files.ts";
 import { paused } from "../lifecycle/end-reason.ts";
-import { memoryOf } from "../memory-of.ts";
+import { memoryOf } from "../record/memory-of.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import { saveRecord, syncFolder } from "../record.ts";
+import { saveRecord } from "../record/record.ts";
+import { syncFolder } from "../../system/sync-folder.ts";
 import { beginToGoOn, isAsSaved } from "../saved/going-on.ts";
 import { checkRunsHere, checkSaved, readSaved, removeSaved, savedPaths } from "../saved/saved-guest.ts";
 import type { SavedFolder } from "../saved/snapshots.ts";
@@ -23,11 +24,11 @@ import {
   type LiveVm,
   type RestoredVm,
 } from "../start/clone.ts";
-import { QemuStartError, startQemu, type StartedQemu } from "../vm-resources.ts";
+import { QemuStartError, startQemu, type StartedQemu } from "../record/vm-resources.ts";
 import type { CreationOptions, VmRequest } from "./creation.ts";
 import type { NewVm } from "./new-vm.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
-import { settled } from "../../settled.ts";
+import { settled } from "../../system/settled.ts";
 
 /** What the request names. Throws where it is not there, is damaged, is another template's or size's, or cannot go on on this host. */
 export async function readOrigin(

@@ -1,4 +1,4 @@
-import type { VmRecord } from "../record.ts";
+import type { VmRecord } from "../record/record.ts";
 
 /** A VM that is being created. */
 export class NewVm {

@@ -1,7 +1,7 @@
 // A paused sandbox that boots from its disk: what it had in memory is given up, and its files are those that it has synced.
 
 import { removeSaved } from "../saved/saved-guest.ts";
-import { saveRecord } from "../record.ts";
+import { saveRecord } from "../record/record.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { CreationOptions } from "./creation.ts";

@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import { isWithout, type VmRecord } from "../record.ts";
-import { makeFolder, type HostResources } from "../vm-resources.ts";
+import { isWithout, type VmRecord } from "../record/record.ts";
+import { makeFolder, type HostResources } from "../record/vm-resources.ts";
 
 /** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that
  *  no entry of the table names. */

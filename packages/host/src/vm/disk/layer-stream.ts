@@ -6,7 +6,7 @@
 
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 import { SyncedWriter } from "./synced-writer.ts";
 
 const BLOCK_BYTES = 64 * 1024;

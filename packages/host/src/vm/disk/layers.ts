@@ -7,8 +7,8 @@ import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { DiskLayer } from "@skerry/contract/host-api/templates";
-import { CLOSED_MODE } from "../../closed-folders.ts";
-import { syncFolder } from "../record.ts";
+import { CLOSED_MODE } from "../../system/closed-folders.ts";
+import { syncFolder } from "../../system/sync-folder.ts";
 import type { BackingFiles } from "./backing-files.ts";
 import { emptyLayer, layerDigest, layerStream, writeLayer, type LayerClaim } from "./layer-stream.ts";
 

@@ -2,8 +2,8 @@
 
 import type { HostEgressReport } from "@skerry/contract/vms/egress";
 import type { EgressChange } from "@skerry/contract/host-api/vm";
-import type { HostResources } from "../vm-resources.ts";
-import { saveRecord, type VmRecord } from "../record.ts";
+import type { HostResources } from "../record/vm-resources.ts";
+import { saveRecord, type VmRecord } from "../record/record.ts";
 
 interface Governed {
   record: VmRecord;

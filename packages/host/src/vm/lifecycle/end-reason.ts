@@ -2,7 +2,7 @@
 
 import type { MainExit } from "@skerry/contract/host-api/vm";
 import type { VmCause } from "@skerry/contract/vms/vm-causes";
-import { signalName } from "../../signals.ts";
+import { signalName } from "../../system/signals.ts";
 
 /** The fields of the record of a VM that has ended. */
 export interface EndReason {

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import { BELOW_FILE, readBackingFiles } from "../disk/backing-files.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import { isWithout, RECORD, saveRecord, type VmRecord } from "../record.ts";
-import { readRecord, type RecordOwner } from "../read-records.ts";
+import { isWithout, RECORD, saveRecord, type VmRecord } from "../record/record.ts";
+import { readRecord, type RecordOwner } from "../record/read-records.ts";
 import { endUnreadable, type UnreadableResources } from "./unreadable.ts";
 
 interface RecoveryOptions {

@@ -6,10 +6,10 @@ import { stat } from "node:fs/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmCause } from "@skerry/contract/vms/vm-causes";
 import { NO_EGRESS } from "../../network/egress-loader.ts";
-import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
+import { cgroupName, uidsOf, type HostResources } from "../record/vm-resources.ts";
 import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";
-import { UNKNOWN, type VmRecord } from "../record.ts";
-import { type FoundFolder, type FoundRecord, type RecordOwner } from "../read-records.ts";
+import { UNKNOWN, type VmRecord } from "../record/record.ts";
+import { type FoundFolder, type FoundRecord, type RecordOwner } from "../record/read-records.ts";
 
 /** What the host knows of it: its id, and the reason why no more is known. The other fields are filled in
  *  so that it can be listed, stopped and destroyed. */

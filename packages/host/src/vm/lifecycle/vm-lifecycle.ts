@@ -8,12 +8,12 @@ import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { endOfHost, paused, stopped, type EndReason } from "./end-reason.ts";
 import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } from "./vm-table.ts";
-import { releaseResources, type HostResources } from "../vm-resources.ts";
-import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
+import { releaseResources, type HostResources } from "../record/vm-resources.ts";
+import { keepsDisk, saveRecord, type VmRecord } from "../record/record.ts";
 import { keepTime } from "./guest-clock.ts";
 import { GuestHalt } from "./guest-halt.ts";
 import { endGuest } from "./stop-guest.ts";
-import type { KeyedQueue } from "../../keyed-queue.ts";
+import type { KeyedQueue } from "../../system/keyed-queue.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 
 export interface VmLifecycleOptions {

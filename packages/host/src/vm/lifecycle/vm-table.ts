@@ -7,7 +7,7 @@ import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import type { EndReason } from "./end-reason.ts";
 import { fullDiskError } from "./end-of-full-disk.ts";
-import { mayBe, type VmRecord } from "../record.ts";
+import { mayBe, type VmRecord } from "../record/record.ts";
 import type { GuestHalt } from "./guest-halt.ts";
 
 export type VmEntry =

@@ -15,7 +15,7 @@ import {
 } from "./end-reason.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
-import type { VmRecord } from "../record.ts";
+import type { VmRecord } from "../record/record.ts";
 
 /** The two connections of a VM. */
 export interface VmConnections {

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { release } from "node:os";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 import { cpuArgument, FIRMWARE, MACHINE_TYPE, type Accelerator } from "./qemu-arguments.ts";
 
 export interface GuestCpu {

@@ -3,7 +3,7 @@
 
 import { stat } from "node:fs/promises";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 import { tscKhz } from "./accelerator.ts";
 import { guestCpu, type GuestCpu } from "./guest-cpu.ts";
 import type { Accelerator } from "./qemu-arguments.ts";

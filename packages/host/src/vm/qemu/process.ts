@@ -3,7 +3,7 @@
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 
 /** Identifies a process for good: a pid alone may be used again. */
 export interface ProcessIdentity {

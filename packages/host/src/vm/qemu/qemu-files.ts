@@ -3,7 +3,7 @@
 
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 import { FIRMWARE } from "./qemu-arguments.ts";
 
 const DEADLINE_MS = 10_000;

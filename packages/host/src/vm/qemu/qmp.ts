@@ -4,8 +4,8 @@
 import { addAbortListener } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { dialSocket } from "../../dial-socket.ts";
-import { LeakyBucket } from "../../leaky-bucket.ts";
+import { dialSocket } from "../../system/dial-socket.ts";
+import { LeakyBucket } from "../../system/leaky-bucket.ts";
 
 /** QEMU refused, vanished, or did not answer in time. */
 export class QmpError extends Error {

@@ -3,7 +3,7 @@
 // libraries instead of 51.
 
 import { SMALLER_QEMU } from "@skerry/contract/moves/host-compatibility";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 import { SANDBOX } from "./qemu-arguments.ts";
 import { filesOfQemu } from "./qemu-files.ts";
 

@@ -8,7 +8,7 @@ import { access, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { killProcess } from "../qemu/process.ts";
-import { saveRecord, type VmRecord } from "../record.ts";
+import { saveRecord, type VmRecord } from "../record/record.ts";
 import { savedPaths } from "./saved-guest.ts";
 
 /** Writes the record that says that it runs. Nothing may have run in the guest, and QEMU has its disk open.

@@ -6,12 +6,12 @@ import type { PauseVm } from "@skerry/contract/host-api/snapshots";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { runCommand } from "../../guest/agent.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
-import type { KeyedQueue } from "../../keyed-queue.ts";
+import type { KeyedQueue } from "../../system/keyed-queue.ts";
 import { paused, type EndReason } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { notRunning, type Running, type VmTable } from "../lifecycle/vm-table.ts";
-import { saveRecord, shown } from "../record.ts";
-import type { HostResources } from "../vm-resources.ts";
+import { saveRecord, shown } from "../record/record.ts";
+import type { HostResources } from "../record/vm-resources.ts";
 import { orDiskFull, saveGuest } from "./save-guest.ts";
 import { removeSaved, savable, sealSaved } from "./saved-guest.ts";
 

@@ -5,13 +5,13 @@ import { constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import { findSize } from "@skerry/contract/sizes";
-import { runProgram } from "../../run.ts";
-import { settled } from "../../settled.ts";
-import { memoryOf } from "../memory-of.ts";
+import { runProgram } from "../../system/run.ts";
+import { settled } from "../../system/settled.ts";
+import { memoryOf } from "../record/memory-of.ts";
 import { saveState } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
-import { uidOf, type HostResources } from "../vm-resources.ts";
+import { uidOf, type HostResources } from "../record/vm-resources.ts";
 import { savedPaths, type SavableRecord } from "./saved-guest.ts";
 
 const MIB = 1024 * 1024;

@@ -21,7 +21,8 @@ import { Compile } from "typebox/compile";
 import { BackingFiles, placedBackingFiles, type BackingPlaces } from "../disk/backing-files.ts";
 import { STATE_FILE } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import { syncFolder, type VmRecord } from "../record.ts";
+import { type VmRecord } from "../record/record.ts";
+import { syncFolder } from "../../system/sync-folder.ts";
 
 export const savedPaths = {
   memory: "memory",

@@ -9,11 +9,11 @@ import { isId } from "@skerry/contract/ids";
 import type { Logger } from "pino";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { pathsOf, type BackingPlaces } from "../disk/backing-files.ts";
-import type { KeyedQueue } from "../../keyed-queue.ts";
+import type { KeyedQueue } from "../../system/keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
-import { CLOSED_MODE } from "../../closed-folders.ts";
-import { syncFolder } from "../record.ts";
-import type { HostResources } from "../vm-resources.ts";
+import { CLOSED_MODE } from "../../system/closed-folders.ts";
+import { syncFolder } from "../../system/sync-folder.ts";
+import type { HostResources } from "../record/vm-resources.ts";
 import { orDiskFull, saveGuest } from "./save-guest.ts";
 import { checkSaved, readSaved, savable, sealSaved, type SavedGuest } from "./saved-guest.ts";
 

@@ -9,14 +9,14 @@ import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { BootParts } from "../../templates/library.ts";
 import { giveIdentity, type Identity, type LiveVm } from "./clone.ts";
-import { firstAnswer } from "./first-answer.ts";
-import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { firstAnswer } from "../../guest/first-answer.ts";
+import { startQemu, type HostResources, type StartedQemu } from "../record/vm-resources.ts";
 import { emptyMemory } from "../qemu/empty-memory.ts";
 import { killProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
 import { diskFiles, type BackingFiles } from "../disk/backing-files.ts";
-import type { VmRecord } from "../record.ts";
+import type { VmRecord } from "../record/record.ts";
 
 export interface BootOptions {
   readonly resources: HostResources;

@@ -11,12 +11,12 @@ import { GuestChannel } from "../../guest/channel.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
 import { emptyTarget, type FrozenTemplate } from "../../templates/frozen.ts";
 import type { CommandDefaults, TemplateLibrary } from "../../templates/library.ts";
-import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../record/vm-resources.ts";
 import { restoreState } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { ANSWER_DEADLINE_MS, Qmp, runState } from "../qemu/qmp.ts";
-import type { BuildRecord, VmRecord } from "../record.ts";
-import { firstAnswer } from "./first-answer.ts";
+import type { BuildRecord, VmRecord } from "../record/record.ts";
+import { firstAnswer } from "../../guest/first-answer.ts";
 
 /** A running guest whose agent has answered. */
 export interface LiveVm {

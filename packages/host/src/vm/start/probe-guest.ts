@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import { wakeGuest } from "../../guest/agent.ts";
 import { ChannelClosed } from "../../guest/channel.ts";
-import { runProgram } from "../../run.ts";
+import { runProgram } from "../../system/run.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
 import { ensureFrozen, FreezeError, type FreezeStep, type FrozenTemplate } from "../../templates/frozen.ts";
 import type { Machine } from "../qemu/qemu-arguments.ts";
@@ -18,9 +18,9 @@ import {
   releaseResources,
   type HostResources,
   type VmResources,
-} from "../vm-resources.ts";
+} from "../record/vm-resources.ts";
 import { RestoreError, restoreClone, resume } from "./clone.ts";
-import { KvmInternalError } from "./first-answer.ts";
+import { KvmInternalError } from "../../guest/first-answer.ts";
 
 export interface ProbeOptions {
   /** With the device, and with deadlines for a probe. */

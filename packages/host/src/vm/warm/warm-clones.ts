@@ -16,8 +16,8 @@ import { NO_EGRESS } from "../../network/egress-loader.ts";
 import { belowClone } from "../../templates/frozen.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
-import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
-import { saveRecord, type VmRecord } from "../record.ts";
+import { releaseResources, makeFolder, type HostResources } from "../record/vm-resources.ts";
+import { saveRecord, type VmRecord } from "../record/record.ts";
 
 /** The prefix of the folder names of warm clones; no id of a VM begins with it. */
 export const WARM_PREFIX = "warm_";

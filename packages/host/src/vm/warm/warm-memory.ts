@@ -1,7 +1,7 @@
 // The memory that warm clones may use.
 
 import { readFile } from "node:fs/promises";
-import { memoryOf } from "../../usage.ts";
+import { memoryOf } from "../../system/usage.ts";
 
 /** With less free memory than this no warm clones are kept. */
 const AVAILABLE_MIN_SHARE = 0.1;

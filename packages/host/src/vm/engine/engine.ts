@@ -10,19 +10,19 @@ import type { VmSamples } from "@skerry/contract/host-api/metrics";
 import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import type { TemplateLibrary } from "../templates/library.ts";
-import { Adopter } from "./adoption/adopter.ts";
-import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/find-vms.ts";
-import type { EndReason } from "./lifecycle/end-reason.ts";
-import { boundedWait } from "./lifecycle/bounded-wait.ts";
-import { useGuest, type GuestUse } from "./lifecycle/guest-use.ts";
-import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
-import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
-import { Creations, type Bring } from "./creation/creations.ts";
-import { readOrigin } from "./creation/from-saved.ts";
-import { isAsSaved } from "./saved/going-on.ts";
-import { PauseRequests } from "./saved/pause-requests.ts";
-import type { Snapshots, TakeOptions } from "./saved/snapshots.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
+import { Adopter } from "../adoption/adopter.ts";
+import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "../adoption/find-vms.ts";
+import type { EndReason } from "../lifecycle/end-reason.ts";
+import { boundedWait } from "../lifecycle/bounded-wait.ts";
+import { useGuest, type GuestUse } from "../lifecycle/guest-use.ts";
+import { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
+import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "../creation/creation.ts";
+import { Creations, type Bring } from "../creation/creations.ts";
+import { readOrigin } from "../creation/from-saved.ts";
+import { isAsSaved } from "../saved/going-on.ts";
+import { PauseRequests } from "../saved/pause-requests.ts";
+import type { Snapshots, TakeOptions } from "../saved/snapshots.ts";
 import {
   VmTable,
   hostIsEnding,
@@ -31,21 +31,21 @@ import {
   type Adopting,
   type VmEntry,
   type Running,
-} from "./lifecycle/vm-table.ts";
-import type { HostResources } from "./vm-resources.ts";
-import { changePolicy, reportPolicy } from "./lifecycle/egress-policy.ts";
-import { vmPaths } from "./qemu/qemu-arguments.ts";
+} from "../lifecycle/vm-table.ts";
+import type { HostResources } from "../record/vm-resources.ts";
+import { changePolicy, reportPolicy } from "../lifecycle/egress-policy.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { allBackingFiles } from "./all-backing-files.ts";
-import { keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
-import { type RecordOwner } from "./read-records.ts";
-import { readSamples } from "./metrics/sample-file.ts";
+import { keepsDisk, saveRecord, shown, type VmRecord } from "../record/record.ts";
+import { type RecordOwner } from "../record/read-records.ts";
+import { readSamples } from "../metrics/sample-file.ts";
 import { RunningVms } from "./running-vms.ts";
-import { KeyedQueue } from "../keyed-queue.ts";
-import { diskGone } from "./lifecycle/unreadable.ts";
+import { KeyedQueue } from "../../system/keyed-queue.ts";
+import { diskGone } from "../lifecycle/unreadable.ts";
 import { EndRequests } from "./end-requests.ts";
-import type { Layers } from "./disk/layers.ts";
-import type { OwnTemplates } from "../templates/own-templates.ts";
-import type { WarmPool } from "./warm/warm-pool.ts";
+import type { Layers } from "../disk/layers.ts";
+import type { OwnTemplates } from "../../templates/own-templates.ts";
+import type { WarmPool } from "../warm/warm-pool.ts";
 
 export interface EngineOptions {
   readonly resources: HostResources;

@@ -1,16 +1,16 @@
 // Requests that end a VM or give its disk a new start, in every state of its entry. A request that has to wait
 // for another one looks at the entry again afterwards.
 
-import { checkUnused, inUse } from "./saved/pause-requests.ts";
+import { checkUnused, inUse } from "../saved/pause-requests.ts";
 import type { StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
-import type { Adopter } from "./adoption/adopter.ts";
-import { recoverRecord } from "./lifecycle/recover-record.ts";
-import { diskUnreadable, endUnreadable } from "./lifecycle/unreadable.ts";
-import type { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
-import { onlyMachines, otherThere, type VmEntry, type VmTable } from "./lifecycle/vm-table.ts";
-import type { HostResources } from "./vm-resources.ts";
-import { mayBe, shown } from "./record.ts";
-import { type RecordOwner } from "./read-records.ts";
+import type { Adopter } from "../adoption/adopter.ts";
+import { recoverRecord } from "../lifecycle/recover-record.ts";
+import { diskUnreadable, endUnreadable } from "../lifecycle/unreadable.ts";
+import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
+import { onlyMachines, otherThere, type VmEntry, type VmTable } from "../lifecycle/vm-table.ts";
+import type { HostResources } from "../record/vm-resources.ts";
+import { mayBe, shown } from "../record/record.ts";
+import { type RecordOwner } from "../record/read-records.ts";
 
 export interface EndRequestsOptions {
   readonly resources: HostResources;

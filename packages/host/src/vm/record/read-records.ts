@@ -3,8 +3,8 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { placedBackingFiles, placedFile, type BackingPlaces } from "./disk/backing-files.ts";
-import { worksIn, type ProcessIdentity } from "./qemu/process.ts";
+import { placedBackingFiles, placedFile, type BackingPlaces } from "../disk/backing-files.ts";
+import { worksIn, type ProcessIdentity } from "../qemu/process.ts";
 import { FORMAT, RECORD, recordShape, type BuildRecord, type VmRecord } from "./record.ts";
 
 /** What was found in the place of a VM's record. */

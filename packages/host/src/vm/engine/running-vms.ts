@@ -1,9 +1,9 @@
 import type { UnusedVm } from "@skerry/contract/host-api/snapshots";
-import type { CountedVm } from "../network/denial-counts.ts";
-import type { VmTable } from "./lifecycle/vm-table.ts";
-import type { SampledVm } from "./metrics/sampler.ts";
-import type { VmRecord } from "./record.ts";
-import type { HostResources } from "./vm-resources.ts";
+import type { CountedVm } from "../../network/denial-counts.ts";
+import type { VmTable } from "../lifecycle/vm-table.ts";
+import type { SampledVm } from "../metrics/sampler.ts";
+import type { VmRecord } from "../record/record.ts";
+import type { HostResources } from "../record/vm-resources.ts";
 
 type RunningProcess = VmRecord & { readonly process: NonNullable<VmRecord["process"]> };
 

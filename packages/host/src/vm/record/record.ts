@@ -1,5 +1,6 @@
 // The record of a VM: `vm.json` in its folder. A restarted host process finds its VMs by it.
 
+import { syncFolder } from "../../system/sync-folder.ts";
 import { open, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Nullable, OneOf } from "@skerry/contract/fields";
@@ -9,9 +10,9 @@ import { DiskImage, DiskLayer } from "@skerry/contract/host-api/templates";
 import { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import { BackingFiles } from "./disk/backing-files.ts";
+import { BackingFiles } from "../disk/backing-files.ts";
 import type { MemoryOf } from "./memory-of.ts";
-import type { ProcessIdentity } from "./qemu/process.ts";
+import type { ProcessIdentity } from "../qemu/process.ts";
 
 /** What makes a VM a machine. */
 const MachineRecord = Type.Object(
@@ -167,16 +168,6 @@ function textOf(record: VmRecord): string {
 function formatOf({ status, build, below }: VmRecord): number {
   if (build !== undefined || below?.layers !== undefined) return FORMAT;
   return status === "paused" ? FORMAT_OF_PAUSED : FORMAT_OF_FIRST;
-}
-
-/** Has the kernel write down which files are in the folder. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** In the fields of a record that was damaged, where it is not known what they were. */

@@ -2,18 +2,18 @@
 // released in reverse order. `releaseResources` works from the record alone, so a restarted host process
 // cleans up exactly like the one that allocated them.
 
-import { SAMPLES_FILE } from "./metrics/sample-file.ts";
+import { SAMPLES_FILE } from "../metrics/sample-file.ts";
 import { chown, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
-import { VM_UIDS_PER_HOST } from "../config.ts";
-import type { DenialCounts } from "../network/denial-counts.ts";
-import type { EgressLoader } from "../network/egress-loader.ts";
-import { TAP } from "../network/guest-link.ts";
-import type { Slot } from "../network/slot.ts";
-import type { Slots } from "../network/slots.ts";
+import { VM_UIDS_PER_HOST } from "../../config/config.ts";
+import type { DenialCounts } from "../../network/denial-counts.ts";
+import type { EgressLoader } from "../../network/egress-loader.ts";
+import { TAP } from "../../network/guest-link.ts";
+import type { Slot } from "../../network/slot.ts";
+import type { Slots } from "../../network/slots.ts";
 import type { GuestDeadlines } from "./guest-deadlines.ts";
-import type { Cgroups, CgroupUse } from "./qemu/cgroup.ts";
+import type { Cgroups, CgroupUse } from "../qemu/cgroup.ts";
 import {
   findByName,
   isAlive,
@@ -22,7 +22,7 @@ import {
   type LaunchOptions,
   type ProcessIdentity,
   type UidRange,
-} from "./qemu/process.ts";
+} from "../qemu/process.ts";
 import {
   hasOwnMemory,
   listenOn,
@@ -33,10 +33,10 @@ import {
   type Machine,
   type Purpose,
   type VmFiles,
-} from "./qemu/qemu-arguments.ts";
-import { logTail, QEMU_LOG } from "./qemu/qemu-log.ts";
-import { Qmp } from "./qemu/qmp.ts";
-import { BELOW_FILE } from "./disk/backing-files.ts";
+} from "../qemu/qemu-arguments.ts";
+import { logTail, QEMU_LOG } from "../qemu/qemu-log.ts";
+import { Qmp } from "../qemu/qmp.ts";
+import { BELOW_FILE } from "../disk/backing-files.ts";
 import { RECORD, type VmRecord } from "./record.ts";
 
 /** What all VMs of this host share. */

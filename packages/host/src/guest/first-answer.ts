@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ChannelClosed, type GuestChannel } from "../../guest/channel.ts";
-import { GIVEN_UP, runState, type Qmp } from "../qemu/qmp.ts";
+import { ChannelClosed, type GuestChannel } from "./channel.ts";
+import { GIVEN_UP, runState, type Qmp } from "../vm/qemu/qmp.ts";
 
 /** KVM met something that it cannot execute, and QEMU has stopped the guest for good. */
 export class KvmInternalError extends Error {

@@ -3,8 +3,8 @@
 import { stat } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { Host } from "./host.ts";
-import { removeTree, removeWorkFolder } from "./remove-tree.ts";
-import { cutOffKernels, unusedBootFiles } from "./templates/boot-files.ts";
+import { removeTree, removeWorkFolder } from "../system/remove-tree.ts";
+import { cutOffKernels, unusedBootFiles } from "../templates/boot-files.ts";
 
 /** In a folder that several hosts share what is being made is touched more often than that: a build that makes no progress is given up sooner. */
 const SHARED_UNTOUCHED_MS = 3_600_000;

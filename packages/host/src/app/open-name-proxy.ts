@@ -3,11 +3,11 @@
 import { join } from "node:path";
 import { neverNetworks, privateNetworks } from "@skerry/contract/vms/networks";
 import type { Logger } from "pino";
-import type { HostConfig } from "./config.ts";
-import type { AddressRange } from "./network/addresses.ts";
-import { NameProxy } from "./network/name-proxy.ts";
-import type { RootNameProxy } from "./network/root-rules.ts";
-import { findByUid, killProcess } from "./vm/qemu/process.ts";
+import type { HostConfig } from "../config/config.ts";
+import type { AddressRange } from "../network/addresses.ts";
+import { NameProxy } from "../network/name-proxy.ts";
+import type { RootNameProxy } from "../network/root-rules.ts";
+import { findByUid, killProcess } from "../vm/qemu/process.ts";
 
 const DNS_PORT = 53;
 

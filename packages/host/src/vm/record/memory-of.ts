@@ -1,8 +1,8 @@
 // What the memory of a VM is a private copy of.
 
 import { dirname, join } from "node:path";
-import type { BackingFiles } from "./disk/backing-files.ts";
-import { emptyMemory } from "./qemu/empty-memory.ts";
+import type { BackingFiles } from "../disk/backing-files.ts";
+import { emptyMemory } from "../qemu/empty-memory.ts";
 import type { HostResources } from "./vm-resources.ts";
 
 /** The frozen template's memory file, or one without data for a guest that came without a template: one that booted by itself, or that brought

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { vmPaths } from "./qemu/qemu-arguments.ts";
-import { layerFile } from "./disk/layers.ts";
-import { isWithout, type BuildRecord } from "./record.ts";
-import { readRecords, type RecordOwner } from "./read-records.ts";
-import { pathsOf, readBackingFiles } from "./disk/backing-files.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
+import { layerFile } from "../disk/layers.ts";
+import { isWithout, type BuildRecord } from "../record/record.ts";
+import { readRecords, type RecordOwner } from "../record/read-records.ts";
+import { pathsOf, readBackingFiles } from "../disk/backing-files.ts";
 
 /** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where
  *  they are not known for every VM; then no file may be removed. */

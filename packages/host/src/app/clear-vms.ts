@@ -5,22 +5,22 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { HostConfig } from "./config.ts";
-import { openHostNetwork, removeHostNetwork } from "./network/host-network.ts";
-import { Slots } from "./network/slots.ts";
+import type { HostConfig } from "../config/config.ts";
+import { openHostNetwork, removeHostNetwork } from "../network/host-network.ts";
+import { Slots } from "../network/slots.ts";
 import { endNameProxy, rootNameProxy } from "./open-name-proxy.ts";
-import { openCgroups } from "./vm/qemu/cgroup.ts";
-import { adoptClone, mainOf } from "./vm/start/clone.ts";
-import { endOfHost } from "./vm/lifecycle/end-reason.ts";
-import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
-import { backingPlaces } from "./vm/disk/backing-files.ts";
-import { findByUid, killProcess } from "./vm/qemu/process.ts";
-import { vmPaths } from "./vm/qemu/qemu-arguments.ts";
-import { hasEnded, isWithout, keepsDisk, saveRecord, type VmRecord } from "./vm/record.ts";
-import { readRecords, type FoundFolder } from "./vm/read-records.ts";
-import { stopGuest } from "./vm/lifecycle/stop-guest.ts";
-import { isMachineId, isVmId } from "./vm/lifecycle/unreadable.ts";
-import { WARM_PREFIX } from "./vm/warm/warm-clones.ts";
+import { openCgroups } from "../vm/qemu/cgroup.ts";
+import { adoptClone, mainOf } from "../vm/start/clone.ts";
+import { endOfHost } from "../vm/lifecycle/end-reason.ts";
+import { cgroupName, releaseResources, uidsOf, type HostResources } from "../vm/record/vm-resources.ts";
+import { backingPlaces } from "../vm/disk/backing-files.ts";
+import { findByUid, killProcess } from "../vm/qemu/process.ts";
+import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
+import { hasEnded, isWithout, keepsDisk, saveRecord, type VmRecord } from "../vm/record/record.ts";
+import { readRecords, type FoundFolder } from "../vm/record/read-records.ts";
+import { stopGuest } from "../vm/lifecycle/stop-guest.ts";
+import { isMachineId, isVmId } from "../vm/lifecycle/unreadable.ts";
+import { WARM_PREFIX } from "../vm/warm/warm-clones.ts";
 
 type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 

@@ -5,10 +5,10 @@ import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { IMAGE_CACHE_FOLDER, NO_IMAGE_CACHE } from "@skerry/contract/hosts/image-cache-folder";
 import { HOST_NAME } from "@skerry/contract/joining/host-certificate";
-import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
-import { formatNetwork, parseNetwork } from "./network/ipv4.ts";
-import { proxyPorts } from "./network/name-proxy-protocol.ts";
-import { parseServer, type NameServer } from "./network/name-servers.ts";
+import { AddressRange, SMALLEST_RANGE_PREFIX } from "../network/addresses.ts";
+import { formatNetwork, parseNetwork } from "../network/ipv4.ts";
+import { proxyPorts } from "../network/name-proxy-protocol.ts";
+import { parseServer, type NameServer } from "../network/name-servers.ts";
 
 export interface HostConfig {
   /** The state folder of this host. QEMU's users must be able to pass through it, so it is mode 0711. */
