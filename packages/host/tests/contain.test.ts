@@ -239,8 +239,8 @@ test("a host that is killed while it builds an image leaves no process and no mo
   await standIn(forEver);
   const module = (name: string): string => JSON.stringify(join(import.meta.dirname, "../src", name));
   const script = `import { ensureImage } from ${module("templates/image.ts")};
-    import { SpawnHelper } from ${module("spawn-helper.ts")};
-    import { useSpawnHelper } from ${module("run.ts")};
+    import { SpawnHelper } from ${module("system/spawn-helper.ts")};
+    import { useSpawnHelper } from ${module("system/run.ts")};
     const helper = await SpawnHelper.start(${JSON.stringify(native.spawnHelper)});
     useSpawnHelper(helper);
     const cache = { take: async () => false };
