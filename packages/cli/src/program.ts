@@ -55,6 +55,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
     await local.register(program, cli, args);
     addOtherWords(program);
     completeTree(program);
+    refuseMisplacedVersion(program, args);
     await program.parseAsync(withHelpFlag(program, args), { from: "user" });
     return cli.exitCode;
   } catch (error) {
@@ -124,6 +125,19 @@ function rewritten(args: readonly string[]): readonly string[] {
   const [first, ...others] = args;
   if (first === "-V" || first === "version") return ["--version", ...others];
   return args;
+}
+
+/** Commander takes the flag anywhere, and would end `run -v ./src:/src -- make test` with success and without a run. */
+function refuseMisplacedVersion(program: Command, args: readonly string[]): void {
+  const flag = flagsOf(args).find((word, index) => index > 0 && (word === "-v" || word === "--version"));
+  if (flag === undefined) return;
+  const remedies = [
+    "`skerry --version` prints the version. Put `--` before a command that has the option.",
+    "There are no volumes to mount: `skerry run --copy-in PATH` takes files along.",
+  ];
+  program.error(
+    [`error: unknown option '${flag}'`, ...(flag === "-v" ? remedies : remedies.slice(0, 1))].join("\n"),
+  );
 }
 
 /** `help A B` as `A B --help`: commander's own `help` shows one level, and knows no unknown command. */

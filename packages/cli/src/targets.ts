@@ -131,9 +131,15 @@ function notFound({ kind, noun, listCommand }: TargetKind, text: string): CliErr
   const isOther = other !== undefined && other !== kind && isId(other, text);
   return new CliError(codes[kind] ?? "not_found", `There is no ${noun} "${text}".`, {
     remediation: isOther
-      ? `This is the id of a ${other}${other === "sandbox" || other === "machine" ? `: use \`skerry ${other}\`` : ""}.`
+      ? `This is the id of ${/^[aeiou]/.test(other) ? "an" : "a"} ${other}${wayTo(other)}.`
       : `\`skerry ${listCommand ?? listCommands[kind] ?? `${noun} list`}\` shows those that there are.`,
   });
+}
+
+/** Names the command for resources of another kind. */
+function wayTo(kind: IdKind): string {
+  if (kind === "sandbox" || kind === "machine") return `: use \`skerry ${kind}\``;
+  return kind === "execution" ? ": `skerry runs logs ID` shows what it printed" : "";
 }
 
 const listCommands: { readonly [Kind in IdKind]?: string } = {

@@ -165,6 +165,23 @@ test("the version has every usual spelling", async () => {
   for (const word of ["-v", "-V", "version"]) expect((await shell.run(word)).stdout.toString()).toBe(usual);
 });
 
+test("the version is asked for at the beginning alone: elsewhere its flag is another program's, and nothing succeeds", async () => {
+  await using shell = await Shell.open();
+  for (const words of [
+    ["run", "-v", "./src:/src", "--", "false"],
+    ["run", "--version", "--", "false"],
+    ["sandbox", "exec", "web", "grep", "-v", "x"],
+  ]) {
+    const { code, stdout, stderr } = await shell.run(...words);
+    expect([words, code, stdout.toString()]).toEqual([words, 2, ""]);
+    expect(stderr).toMatch(/^error: unknown option '(-v|--version)'\n/);
+  }
+  expect((await shell.run("run", "-v", "./src:/src", "--", "false")).stderr).toContain("--copy-in PATH");
+  expect((await shell.run("sandbox", "exec", "web", "--", "grep", "-v", "x")).stderr).not.toContain(
+    "unknown option",
+  );
+});
+
 test("help follows several words, and wraps at the terminal's width", async () => {
   await using shell = await Shell.open();
   const { code, stdout } = await shell.run("help", "sandbox", "exec");

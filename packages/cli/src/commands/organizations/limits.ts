@@ -95,8 +95,12 @@ function noted(text: string, isException: boolean): string {
 
 /** Reads one `NAME=NUMBER` or `NAME=default` more. */
 function collectChange(text: string, before: LimitsChangeRequest = {}): LimitsChangeRequest {
-  const [, name = "", value = ""] = /^([a-z_]+)=(\d{1,10}|default)$/.exec(text) ?? [];
+  const [, named = "", value = ""] = /^([a-z_]+)=(\d{1,10}|default)$/.exec(text) ?? [];
+  // Tables show quotas without their beginning.
+  const name = isLimitName(named) ? named : `quota_${named}`;
   if (!isLimitName(name) || Number(value) > LIMIT_MAX)
-    throw new InvalidArgumentError("It must be NAME=NUMBER or NAME=default, with the name of a limit.");
+    throw new InvalidArgumentError(
+      `It must be NAME=NUMBER or NAME=default, with one of these names: ${limitNames.join(", ")}.`,
+    );
   return { ...before, [name]: value === "default" ? null : Number(value) };
 }
