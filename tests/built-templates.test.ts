@@ -159,6 +159,16 @@ test("a root file system of another kind runs as well: its start command is froz
     await host.call("DELETE", `/templates/${failing}`);
   }
 
+  const ready = { kind: "port", port: 8080 } as const;
+  const over = await putTemplate(image, {
+    start: { command: "echo that was all", ready, timeout_ms: 10 * MINUTE_MS },
+  });
+  expect(await freeze(over), "no process is left that could listen").toMatchObject({
+    status: 422,
+    body: { code: "template_start_failed", context: { exit_code: 0, log: "that was all" } },
+  });
+  await host.call("DELETE", `/templates/${over}`);
+
   await deleteWhileItStarts(image);
 
   const template = await putTemplate(image, {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError, type ErrorContext } from "@skerry/contract/errors";
 import type { ReadyCondition, TemplateImage } from "@skerry/contract/host-api/templates";
 import type { Logger } from "pino";
-import { configure, clockAndEntropy, connectPort, outputOf, runCommand } from "../guest/agent.ts";
+import { configure, clockAndEntropy, connectPort, isIdle, outputOf, runCommand } from "../guest/agent.ts";
 import { ChannelClosed, type GuestChannel } from "../guest/channel.ts";
 import { statEntry } from "../guest/entries.ts";
 import { patiently } from "../guest/patience.ts";
@@ -75,18 +75,26 @@ function inBackground(command: string): string {
 async function untilReady(channel: GuestChannel, ready: ReadyCondition, timeoutMs: number): Promise<void> {
   const endMs = performance.now() + timeoutMs;
   let last: unknown;
+  let isOver = false;
   while (performance.now() < endMs) {
     const fault = await check(channel, ready, Math.max(1, endMs - performance.now())).then(
       () => undefined,
       (error: unknown) => ({ error }),
     );
     if (fault?.error instanceof ChannelClosed) throw fault.error;
-    // Also where the condition holds, which may be that some time has passed. One that has ended well may have left another process behind.
+    // Also where the condition holds, which may be that some time has passed.
     const { exitCode, log } = await readLog(channel);
-    if (exitCode > 0)
+    if (exitCode !== undefined && exitCode > 0)
       throw startFailed(`ended with ${exitCode} before the template was ready`, { exit_code: exitCode, log });
     if (fault === undefined) return;
     last = fault.error;
+    if (isOver)
+      throw startFailed(
+        `ended with 0, and no process is left that could make the template ready: ${said(last)}`,
+        { exit_code: 0, log },
+      );
+    // It is asked for once more, because it may have come true with the end.
+    isOver = exitCode === 0 && ready.kind !== "command" && (await isIdle(channel));
     await sleep(ASK_EVERY_MS);
   }
   const { log } = await readLog(channel);
@@ -98,8 +106,8 @@ function startFailed(how: string, context: ErrorContext): SkerryError {
 }
 
 interface StartLog {
-  /** 0: it runs, or has ended well. */
-  readonly exitCode: number;
+  /** Undefined while it runs. One that has ended with 0 may have left another process behind. */
+  readonly exitCode: number | undefined;
   /** The end of what it has printed. */
   readonly log: string;
 }
@@ -115,8 +123,8 @@ async function readLog(channel: GuestChannel): Promise<StartLog> {
     if (error instanceof ChannelClosed) throw error;
     return "";
   });
-  const [, code = "", log = ""] = /^(?:(\d{1,3})\n)?\n([^]*)$/.exec(printed) ?? [];
-  return { exitCode: Number(code), log: log.trimEnd() };
+  const [, code, log = ""] = /^(?:(\d{1,3})\n)?\n([^]*)$/.exec(printed) ?? [];
+  return { exitCode: code === undefined ? undefined : Number(code), log: log.trimEnd() };
 }
 
 async function check(channel: GuestChannel, ready: ReadyCondition, leftMs: number): Promise<void> {
