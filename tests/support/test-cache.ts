@@ -25,8 +25,9 @@ export interface Assets {
 }
 
 /**
- * The folder of assets for hosts of this version. A new one gets the images of the others from `imageCache`. QEMU's users must be
- * able to reach it: where the cache lies in a closed folder such as /root, it is one that lasts for this run.
+ * The folder of assets for hosts of this version. A new one gets the images of the others from `imageCache`.
+ * QEMU's users must be able to reach it: where the cache lies in a closed folder such as /root, it is one
+ * that lasts for this run.
  */
 export async function assetsFolder(name: string): Promise<Assets> {
   const folder = join(testCache, `${name}-${await digestOf(MADE_OF)}`);

@@ -50,12 +50,12 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   const cli = new Cli({ isJson, hasSeparator: args.includes("--") });
   const faults: string[] = [];
   const program = makeProgram(isJson ? faults : undefined);
+  addVersion(program, args);
   local.registerHost(registerClientCommands(program, cli), cli);
   try {
     await local.register(program, cli, args);
     addOtherWords(program);
     completeTree(program);
-    refuseMisplacedVersion(program, args);
     await program.parseAsync(withHelpFlag(program, args), { from: "user" });
     return cli.exitCode;
   } catch (error) {
@@ -127,18 +127,22 @@ function rewritten(args: readonly string[]): readonly string[] {
   return args;
 }
 
-/** Commander takes the flag anywhere, and would end `run -v ./src:/src -- make test` with success and without a run. */
-function refuseMisplacedVersion(program: Command, args: readonly string[]): void {
-  const flag = flagsOf(args).find((word, index) => index > 0 && (word === "-v" || word === "--version"));
-  if (flag === undefined) return;
-  const remedies = [
-    "`skerry --version` prints the version. Put `--` before a command that has the option.",
-    "There are no volumes to mount: `skerry run --copy-in PATH` takes files along.",
-  ];
-  program.error(
-    [`error: unknown option '${flag}'`, ...(flag === "-v" ? remedies : remedies.slice(0, 1))].join("\n"),
-  );
+/**
+ * Commander's own version option counts anywhere, and would end `run -v ./src:/src -- make test` with success
+ * and without a run.
+ */
+function addVersion(program: Command, [first]: readonly string[]): void {
+  program.option("-v, --version", "output the version number");
+  program.on("option:version", () => {
+    if (first !== "-v" && first !== "--version") program.error(MISPLACED_VERSION);
+    program.configureOutput().writeOut?.(`${packageJson.version}\n`);
+    throw new CommanderError(0, "commander.version", packageJson.version);
+  });
 }
+
+const MISPLACED_VERSION = `error: unknown option '-v' or '--version'
+\`skerry --version\` prints the version. Put \`--\` before a command that has the option.
+There are no volumes to mount: \`skerry run --copy-in PATH\` takes files along.`;
 
 /** `help A B` as `A B --help`: commander's own `help` shows one level, and knows no unknown command. */
 function withHelpFlag(program: Command, args: readonly string[]): readonly string[] {
@@ -167,7 +171,6 @@ const DESCRIPTION_MIN = 20;
 function makeProgram(faults: string[] | undefined): Command {
   return new Command("skerry")
     .description("Runs untrusted code in microVMs: sandboxes, commands, files.")
-    .version(packageJson.version, "-v, --version")
     .option("--api-url <url>", `address of the server (SKERRY_API_URL; default ${DEFAULT_API_URL})`)
     .option("--token <token>", "API token (better SKERRY_API_TOKEN: other users can see flags)")
     .option("--org <id>", "organization to work in, by id or name (SKERRY_ORG_ID; default: the token's own)")

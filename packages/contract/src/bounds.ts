@@ -29,7 +29,7 @@ export const DETACHED_STDIN_MAX_BYTES = 64 * 1024;
 
 /** Between SIGTERM and SIGKILL to a machine's main process, in milliseconds: default (that of other container engines) and maximum. */
 export const STOP_TIMEOUT_DEFAULT_MS = 10_000;
-/** Of a machine that is stopped when nothing uses it. */
+/** Longest time without a use after which a machine can be told to stop, in milliseconds. */
 export const AUTOSTOP_MAX_MS = 24 * 60 * 60_000;
 export const STOP_TIMEOUT_MAX_MS = 5 * 60_000;
 
@@ -72,10 +72,16 @@ export const STDIN_MAX_BYTES = 10 * 1024 * 1024;
 /** Longest path in a sandbox, in bytes. Linux's PATH_MAX (4,096) counts the final NUL. */
 export const PATH_MAX_BYTES = 4_095;
 
-/** Longest shell command line that is stored, in characters: of a machine and of a build's step. Also of one in the query of a request. */
+/**
+ * Longest shell command line that is stored, in characters: of a machine and of a build's step. Also of one
+ * in the query of a request.
+ */
 export const COMMAND_MAX_CHARS = 32_768;
 
-/** Longest argument of a program, and variable with its name, in bytes: Linux's MAX_ARG_STRLEN (131,072) counts the final NUL. */
+/**
+ * Longest argument of a program, and variable with its name, in bytes: Linux's MAX_ARG_STRLEN (131,072)
+ * counts the final NUL.
+ */
 export const ARGUMENT_MAX_BYTES = 131_071;
 
 /** Most variables in one `env`. */

@@ -10,13 +10,13 @@
 // conversation is that run, then HELLO with a fresh nonce; the other side answers with the same HELLO, and
 // everything before that answer belongs to the old conversation and is discarded.
 //
-// The host opens streams (numbers rise, none is used twice in a conversation). A request that one frame does not
-// hold comes in parts: OPEN announces how long it is (LongOperation), DATA frames that cost no credit bring it,
-// and then the stream is what it asks for. After OPEN the guest ends each
-// stream exactly once, with CLOSE (done, JSON result) or RESET (failed, JSON `{code, message}`). The host may
-// send CLOSE (end of input) and RESET (cancel). DATA and STDERR cost credit: each side may send WINDOW_BYTES
-// per stream and more only as WINDOW frames grant it, so that one slow reader never blocks another. A connection to a port can end in one
-// direction alone: then the guest sends an empty DATA, which breaks the protocol on every other stream.
+// The host opens streams (numbers rise, none is used twice in a conversation). A request that one frame does
+// not hold comes in parts: OPEN announces how long it is (LongOperation), DATA frames that cost no credit
+// bring it, and then the stream is what it asks for. After OPEN the guest ends each stream exactly once, with
+// CLOSE (done, JSON result) or RESET (failed, JSON `{code, message}`). The host may send CLOSE (end of input)
+// and RESET (cancel). DATA and STDERR cost credit: each side may send WINDOW_BYTES per stream and more only
+// as WINDOW frames grant it, so that one slow reader never blocks another. A connection to a port can end in
+// one direction alone: then the guest sends an empty DATA, which breaks the protocol on every other stream.
 
 export const frameTypes = {
   pad: 0,

@@ -61,7 +61,7 @@ export interface Context {
   readonly dashboard: DashboardFiles | undefined;
   /** Whether clients of E2B are served. */
   readonly e2b: boolean;
-  /** What rooms keep for as long as this process runs; see `stateOf`. */
+  /** State that rooms keep for as long as this process runs; see `stateOf`. */
   readonly state: ContextState;
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
@@ -79,8 +79,9 @@ export class ContextState {
 }
 
 /**
- * A room's own state: the function finds it in a context, and makes it there with the first caller's context. A
- * second control plane in the same process, as tests open it, has its own; services share that of their process.
+ * A room's own state: the function finds it in a context, and makes it there with the first caller's context.
+ * A second control plane in the same process, as tests open it, has its own; services share that of their
+ * process.
  */
 export function stateOf<State>(make: (context: Context) => State): (context: Context) => State {
   return (context) => context.state.made(make, () => make(context));

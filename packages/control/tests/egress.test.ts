@@ -29,6 +29,18 @@ async function stored(id: string): Promise<unknown> {
   return (await world.call<Sandbox>("GET", `/v1/sandboxes/${id}`)).body.egress;
 }
 
+/** Holds the next change on the host until `release`. */
+function holdChange() {
+  const entered = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  world.host.beforeEgress = async () => {
+    world.host.beforeEgress = async () => undefined;
+    entered.resolve();
+    await release.promise;
+  };
+  return { entered: entered.promise, release: release.resolve };
+}
+
 function onHost(id: string): unknown {
   return world.host.vms.get(id)?.spec.egress;
 }
@@ -211,19 +223,13 @@ test("a stuck change does not hold up the destruction of its sandbox", async () 
 
 test("changes at the same time leave the last one of the row on the host, however slow the host was with the first", async () => {
   const { id } = await world.createSandbox();
-  const entered = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  world.host.beforeEgress = async () => {
-    world.host.beforeEgress = async () => undefined;
-    entered.resolve();
-    await release.promise;
-  };
+  const { entered, release } = holdChange();
   const first = put(id, { mode: "deny_all" });
-  await entered.promise;
+  await entered;
   // The reconciler does not wait for a request that is at it.
   expect(await reconcile()).toMatchObject({ failed: 0 });
   const others = [1, 2, 3].map((port) => put(id, { allow_cidrs: ["192.0.2.0/24"], allow_ports: [port] }));
-  release.resolve();
+  release();
   const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
   expect(statuses).toEqual([200, 200, 200, 200]);
   expect(onHost(id)).toEqual(await stored(id));
@@ -233,19 +239,13 @@ test("changes at the same time leave the last one of the row on the host, howeve
 test("of two replicas' changes the later one of the row stays on the host, where the earlier one comes after it", async () => {
   const { id } = await world.createSandbox();
   await using other = await openReplica(world);
-  const entered = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  world.host.beforeEgress = async () => {
-    world.host.beforeEgress = async () => undefined;
-    entered.resolve();
-    await release.promise;
-  };
+  const { entered, release } = holdChange();
   const first = put(id, { mode: "deny_all" });
-  await entered.promise;
+  await entered;
   // Another process queues nothing behind it.
   expect((await put(id, { mode: "allow_all" }, other.url)).status).toBe(200);
   expect(onHost(id)).toEqual(open);
-  release.resolve();
+  release();
   expect((await first).status).toBe(200);
   expect([onHost(id), await stored(id)]).toEqual([open, open]);
 });

@@ -1,5 +1,5 @@
-// What outlives a request belongs to the context: a module's own map or queue would be shared by two control planes in
-// one process, as tests open them, where two processes share nothing.
+// State that outlives a request belongs to the context: a module's own map or queue would be shared by two
+// control planes in one process, as tests open them, where two processes share nothing.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -25,7 +25,10 @@ const MINUTES_MS = 5 * MINUTE_MS;
 const TIMES = isFullRun ? 250 : 6;
 /** Each has something made for it. */
 const NEW_THINGS = isFullRun ? 20 : 2;
-/** One of a kind is written at once, and the others are counted: one event for each minute that ends meanwhile. */
+/**
+ * One of a kind is written at once, and the others are counted: one event for each minute that ends
+ * meanwhile.
+ */
 const REFUSED_ROWS_MAX = 2;
 
 const quotas = limitNames.map((name) => [name, name.startsWith("rate") ? 1_000_000 : limitDefaults[name]]);

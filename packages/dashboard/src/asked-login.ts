@@ -1,5 +1,5 @@
-// The login that an address asks for, behind the hash, which browsers send to no server: the code that `skerry open`
-// has made, or the token of an invitation.
+// The login that an address asks for, behind the hash, which browsers send to no server: the code that
+// `skerry open` has made, or the token of an invitation.
 
 import { signal } from "@preact/signals";
 import type { SessionCreateRequest } from "@skerry/contract/organizations/login";
@@ -8,7 +8,9 @@ import { BASE, go, path } from "./router.ts";
 /** Until it is used, or refused. */
 export const askedLogin = signal<SessionCreateRequest | undefined>(undefined);
 
-/** Takes it out of the address, and so out of the browser's history, before anything is sent. Call it first. */
+/**
+ * Takes it out of the address, and so out of the browser's history, before anything is sent. Call it first.
+ */
 export function takeAskedLogin(): void {
   if (path.value !== "/login") return;
   const asked = new URLSearchParams(location.hash.slice(1));

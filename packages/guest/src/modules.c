@@ -35,8 +35,8 @@ int modules_keep(void) {
   return folder;
 }
 
-// Makes a device file that leads to a driver which is not loaded yet: opening it has the kernel load that. The
-// driver finds the file there and keeps it. Modes as udev's rules have them.
+// Makes a device file that leads to a driver which is not loaded yet: opening it has the kernel load that.
+// The driver finds the file there and keeps it. Modes as udev's rules have them.
 static void make_device(const char *name, char type, unsigned major, unsigned minor) {
   char path[PATH_BYTES];
   snprintf(path, sizeof path, "/dev/%s", name);
@@ -118,8 +118,8 @@ static bool is_loaded(const char *name) {
   return access(path, F_OK) == 0;
 }
 
-// Inserts what a line of modules.dep names behind the colon, from its end on, and then the module. Files of the
-// modules that were loaded at boot are gone, so a missing one is no failure of its own.
+// Inserts what a line of modules.dep names behind the colon, from its end on, and then the module. Files of
+// the modules that were loaded at boot are gone, so a missing one is no failure of its own.
 static bool insert_line(char *file, char *needed, const char *parameters) {
   for (char *last; (last = strrchr(needed, ' ')); *last = '\0') insert(last + 1, "");
   return insert(file, parameters);

@@ -10,8 +10,8 @@
 // Called while the initramfs is the root. Returns a descriptor for modules_offer, or -1 where it holds none.
 int modules_keep(void);
 
-// Called in the root that programs see: shows the modules in /lib/modules, has the kernel load from there, and
-// makes the device files by which programs ask for a driver.
+// Called in the root that programs see: shows the modules in /lib/modules, has the kernel load from there,
+// and makes the device files by which programs ask for a driver.
 void modules_offer(int folder);
 
 // Whether the file was started under the name by which the kernel starts it to load a module.

@@ -16,7 +16,8 @@ enum { ENV_MAX_ENTRIES = 288, ATTRIBUTES_MAX = 256, PROGRAM_MAX = 512, RUN_FILES
 
 enum { RUN_FILE_NAME_MAX_BYTES = 100, RUN_FILE_MAX_BYTES = 1024 };
 
-// Longest JSON of a request; contract/src/frames.ts has the same. What one frame does not hold comes in parts, announced by a LONG.
+// Longest JSON of a request; contract/src/frames.ts has the same. What one frame does not hold comes in
+// parts, announced by a LONG.
 enum { REQUEST_MAX_BYTES = 256 * 1024 };
 
 enum { USER_BYTES = 66 }; // NAME:GROUP, of 32 bytes each

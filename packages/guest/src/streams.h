@@ -46,7 +46,7 @@ struct stream {
   enum connecting connecting;
   uint16_t port;
   bool broken, end_sent; // reading has failed; the host knows that the output has ended
-  // Of a LONG: the request that comes in parts, and how much of it there is.
+  // In a LONG: the request that comes in parts, and how much of it there is.
   char *text;
   uint32_t text_bytes, text_length;
 };

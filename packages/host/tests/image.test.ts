@@ -23,7 +23,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Unpacks a small tree, and calls the hooks as mmdebstrap does: with the tree, those of a kind in their order. */
+/**
+ * Unpacks a small tree, and calls the hooks as mmdebstrap does: with the tree, those of a kind in their
+ * order.
+ */
 const MMDEBSTRAP = `#!/bin/bash
 set -e
 tree="\${*: -1}"

@@ -6,6 +6,7 @@ import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
 import { relativeTime } from "../relative-times.ts";
 import { onTarget, type TargetKind } from "../targets.ts";
+import { writeKeptOutput } from "./vms/kept-output.ts";
 import { exitText } from "./vms/vm-executions.ts";
 
 interface Flags {
@@ -77,11 +78,7 @@ function registerLogs(runs: Command, cli: Cli): void {
     .argument("<id>", "id of its execution, or the beginning of it")
     .action(async (text: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
-      const { stdout, stderr } = await onTarget(runTarget(cli, client), text, (id) =>
-        client.executions.get(id, { encoding: "base64", signal: cli.signal }),
-      );
-      await cli.output.bytes("stdout", Buffer.from(stdout, "base64"));
-      await cli.output.bytes("stderr", Buffer.from(stderr, "base64"));
+      await onTarget(runTarget(cli, client), text, (id) => writeKeptOutput(cli, client, id));
     });
   addExamples(logs, "skerry runs logs exe_01jd3...", "skerry runs logs exe_01jd3... 2>&1 | less");
 }

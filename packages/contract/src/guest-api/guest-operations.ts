@@ -19,8 +19,10 @@ export interface ExecuteOperation {
   readonly output_limit: number;
 }
 
-/** Announces a request whose JSON is longer than one frame, and comes in DATA frames. An agent of an earlier version
- *  refuses it, and ignores them. */
+/**
+ * Announces a request whose JSON is longer than one frame, and comes in DATA frames. An agent of an earlier
+ * version refuses it, and ignores them.
+ */
 export interface LongOperation {
   readonly op: "long";
   readonly bytes: number;

@@ -123,8 +123,10 @@ export const StopVm = Type.Object(
     execution_id: Type.String({ maxLength: 64 }),
     /** Between SIGTERM and SIGKILL to the main process. */
     grace_ms: Type.Integer({ minimum: 0 }),
-    /** Only where nothing has used it for so long; otherwise `vm_in_use`, and it goes on. Absent: in any case. Not known to
-     *  hosts that list no machines among those that nothing uses. */
+    /**
+     * Only where nothing has used it for so long; otherwise `vm_in_use`, and it goes on. Absent: in any case.
+     * Not known to hosts that list no machines among those that nothing uses.
+     */
     unused_ms: Type.Optional(Type.Integer({ minimum: 1 })),
   },
   closed,

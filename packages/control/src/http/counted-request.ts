@@ -50,7 +50,10 @@ export function countedRequestOf(request: FastifyRequest): CountedRequest {
 
 type Done = (error?: Error | null) => void;
 
-/** Each hook, the memory that a request holds, its signal and a pipeline listen for its end; Node warns from 11 on. */
+/**
+ * Each hook, the memory that a request holds, its signal and a pipeline listen for its end; Node warns from
+ * 11 on.
+ */
 const LISTENERS_MAX = 24;
 
 export class CountedResponse extends ServerResponse<CountedRequest> {

@@ -1,5 +1,5 @@
-// The health checks' part of VM cleanup, on one host: it is told of checks that it has not, and what it has found is
-// written down.
+// The health checks' part of VM cleanup, on one host: it is told of checks that it has not, and what it has
+// found is written down.
 
 import { sql } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
@@ -58,7 +58,10 @@ async function carryOut(
     await orPostpone(context, row, () => restart(context, work, { row, reason: action.health.reason }));
 }
 
-/** A replica that dies in between leaves a machine that its host has stopped, which its policy starts again as well. */
+/**
+ * A replica that dies in between leaves a machine that its host has stopped, which its policy starts again as
+ * well.
+ */
 async function restart(
   context: Context,
   work: CheckWork,

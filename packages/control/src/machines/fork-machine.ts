@@ -1,6 +1,7 @@
-// What forks of machines are: see `snapshots/fork-vm.ts`. Each has a disk, a name for the network and a life of its own,
-// by the restart policy of the source; its main process goes on from memory. A machine that has failed can be started,
-// and a fork that never ran must not be: where a fork fails, its rows go to `destroying`.
+// Forks of machines, made by `snapshots/fork-vm.ts`. Each has a disk, a name for the network and a life of
+// its own, by the restart policy of the source; its main process goes on from memory. A machine that has
+// failed can be started, and a fork that never ran must not be: where a fork fails, its rows go to
+// `destroying`.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
@@ -8,18 +9,13 @@ import type { Machine, MachineForks } from "@skerry/contract/machines/machine";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Creation } from "../idempotency/create-once.ts";
-import { vmFork, type ForkedKind } from "../snapshots/fork-vm.ts";
+import { vmFork, type ForkedKind, type ForkParams } from "../snapshots/fork-vm.ts";
 import { wholeEnv } from "../vms/env.ts";
 import { finishDestroyingMachine } from "./destroy-machine.ts";
 import { bringCheck } from "./machine-checks.ts";
 import { abandonMachineForks, extendMachineForkClaims, findMachineForks } from "./machine-fork-store.ts";
 import { begun, insertMachine, transitionMachine, type MachineRow } from "./machine-store.ts";
 import { getRunningMachine, machineOf, machineVms } from "./machines.ts";
-
-interface ForkParams {
-  readonly id: string;
-  readonly count: number;
-}
 
 export function machineFork(
   context: Context,

@@ -1,5 +1,6 @@
-// A machine that nothing has used for as long as it says is stopped. The host looks once more in the moment of the
-// stop: a call that has come meanwhile is carried out, and the machine runs on; one that comes later finds it stopped.
+// A machine that nothing has used for as long as it says is stopped. The host looks once more in the moment
+// of the stop: a call that has come meanwhile is carried out, and the machine runs on; one that comes later
+// finds it stopped.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { sql } from "kysely";

@@ -16,8 +16,8 @@ const LONGEST_PAUSE_MS = 250;
 const WAIT_MAX_MS = 60_000;
 
 /**
- * The machine when it runs. One replica starts it, because the change of the row is a compare-and-set, and all others
- * wait. Throws where no call starts it, and where its start fails.
+ * The machine when it runs. One replica starts it, because the change of the row is a compare-and-set, and
+ * all others wait. Throws where no call starts it, and where its start fails.
  */
 export async function wakeMachine(context: Context, caller: Tenant, id: string): Promise<MachineRow> {
   const deadline = performance.now() + WAIT_MAX_MS;

@@ -1,5 +1,5 @@
-// Pauses persistent sandboxes, and stops machines, that nothing has used for as long as they say. Their hosts know
-// that, because every call into a guest passes them.
+// Pauses persistent sandboxes, and stops machines, that nothing has used for as long as they say. Their hosts
+// know that, because every call into a guest passes them.
 
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";

@@ -19,8 +19,9 @@ export function findSandboxVersion(
 }
 
 /**
- * The row as its host has the sandbox: the host has come back with it, or the replica died that was pausing or resuming it. One that was
- * resumed has a new time, and gets the policy of its row once more. Undefined where another writer was first, or its time is over.
+ * The row as its host has the sandbox: the host has come back with it, or the replica died that was pausing
+ * or resuming it. One that was resumed has a new time, and gets the policy of its row once more. Undefined
+ * where another writer was first, or its time is over.
  */
 export async function adoptSandbox(
   db: Queries,

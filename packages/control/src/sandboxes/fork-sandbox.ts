@@ -1,4 +1,4 @@
-// What forks of sandboxes are: see `snapshots/fork-vm.ts`. Where one fails, its rows fail.
+// Forks of sandboxes, made by `snapshots/fork-vm.ts`. Where one fails, its rows become `failed`.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
@@ -6,7 +6,7 @@ import type { Sandbox, SandboxForks } from "@skerry/contract/sandboxes/sandbox";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Creation } from "../idempotency/create-once.ts";
-import { vmFork, type ForkedKind } from "../snapshots/fork-vm.ts";
+import { vmFork, type ForkedKind, type ForkParams } from "../snapshots/fork-vm.ts";
 import { readSize } from "../values/sizes.ts";
 import { wholeEnv } from "../vms/env.ts";
 import { extendForkClaims, findForks } from "./fork-store.ts";
@@ -15,11 +15,6 @@ import { sandboxQuotas } from "./sandbox-quotas.ts";
 import { insertSandbox, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 import { sandboxOf } from "./sandboxes.ts";
-
-interface ForkParams {
-  readonly id: string;
-  readonly count: number;
-}
 
 export function sandboxFork(
   context: Context,

@@ -1,6 +1,6 @@
-// A sandbox that nothing has used for as long as it says is paused. Its host looks once more when its guest stands
-// still: a call that has come meanwhile is carried out, and the sandbox goes on; one that comes later finds it paused,
-// and resumes it.
+// A sandbox that nothing has used for as long as it says is paused. Its host looks once more when its guest
+// stands still: a call that has come meanwhile is carried out, and the sandbox goes on; one that comes later
+// finds it paused, and resumes it.
 
 import { formatDuration } from "@skerry/contract/durations";
 import { recordOwnActs } from "../audit/audit-log.ts";

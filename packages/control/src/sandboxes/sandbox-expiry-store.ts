@@ -9,8 +9,8 @@ import { isExpired } from "./sandbox-facts.ts";
 import { EXPIRED_REASON, type SandboxRow } from "./sandbox-store.ts";
 
 /**
- * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A sandbox that a request
- * is still creating is left alone: its time begins when it runs.
+ * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A
+ * sandbox that a request is still creating is left alone: its time begins when it runs.
  */
 export async function expireSandboxes(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`
@@ -26,7 +26,10 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
   return rows;
 }
 
-/** Until the next sandbox that runs is past its expiry, in milliseconds; undefined where that is not before so much time has passed. */
+/**
+ * Until the next sandbox that runs is past its expiry, in milliseconds; undefined where that is not before so
+ * much time has passed.
+ */
 export async function nextExpiryInMs(db: Queries, withinMs: number): Promise<number | undefined> {
   const { rows } = await sql<{ ms: number }>`
     select ceil(extract(epoch from expires_at - now()) * 1000)::double precision as ms from sandboxes

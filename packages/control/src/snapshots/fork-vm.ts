@@ -1,6 +1,7 @@
-// A VM becomes many: a snapshot that no caller is shown, and as many new VMs from it, all or none. Their rows are
-// written first, together with that of the snapshot, under one check of quotas and room, and come to run in one
-// transaction. A replica that dies before that leaves rows that VM cleanup ends, and a snapshot that it deletes.
+// A VM becomes many: a snapshot that no caller is shown, and as many new VMs from it, all or none. Their rows
+// are written first, together with that of the snapshot, under one check of quotas and room, and come to run
+// in one transaction. A replica that dies before that leaves rows that VM cleanup ends, and a snapshot that
+// it deletes.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
@@ -29,18 +30,18 @@ import type { SnapshotSource } from "./take-snapshot.ts";
 
 type ForkedRow = SnapshotSource & PlacedVm & { readonly status: string; readonly started_at: Date | null };
 
-/** What a kind of VM brings to its forks. */
+/** The part of a fork that differs between kinds of VMs. */
 export interface ForkedKind<Row extends ForkedRow, Shown> {
   readonly kind: VmKind;
-  /** What one of them counts beside the memory and the CPUs of its size. */
+  /** Amounts of one fork in quotas, beside the memory and the CPUs of its size. */
   quotas(source: Row): Partial<Amounts>;
   /** It inherits all but the name, and what has become of its source. */
   insert(transaction: Queries, source: Row, snapshot: SnapshotRow): Promise<Row>;
-  /** What its start has beside that of every VM. */
+  /** Fields of its start that other kinds do not have. */
   specOf(fork: Row): Pick<VmSpec, "machine">;
   /** Undefined where it was destroyed meanwhile. */
   run(transaction: Queries, fork: Row): Promise<Row | undefined>;
-  /** What is told of such a one. */
+  /** The error for a fork that was destroyed while it was being made. */
   destroyed(fork: Row): SkerryError;
   /** Tells the host what a VM that runs has beside. */
   hasRun(context: Context, row: Row): Promise<void>;
@@ -62,9 +63,13 @@ export interface Undoing {
   readonly reason: string;
 }
 
-interface ForkRequest<Row> {
+/** The source, by its id, and how many are to be made. */
+export interface ForkParams {
   readonly id: string;
   readonly count: number;
+}
+
+interface ForkRequest<Row> extends ForkParams {
   /** The row of its source, when that runs. */
   readonly running: () => Promise<Row>;
 }

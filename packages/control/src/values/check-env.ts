@@ -1,4 +1,4 @@
-// What Linux takes as an environment and as arguments, which a schema cannot express.
+// Bounds of Linux on an environment and as arguments, which a schema cannot express.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { PAYLOAD_MAX_BYTES, REQUEST_MAX_BYTES } from "@skerry/contract/frames";
@@ -8,7 +8,10 @@ import { CONTROL_CHARACTER } from "./check-text.ts";
 /** Room for the other fields of a request that carries them. */
 const OTHER_FIELDS_BYTES = 8 * 1024;
 
-/** A command and its environment, as JSON: of a VM and of a template, which the database keeps, and of a command that is run once. */
+/**
+ * A command and its environment, as JSON: of a VM and of a template, which the database keeps, and of a
+ * command that is run once.
+ */
 const STORED_MAX_BYTES = PAYLOAD_MAX_BYTES - OTHER_FIELDS_BYTES;
 export const RUN_MAX_BYTES = REQUEST_MAX_BYTES - OTHER_FIELDS_BYTES;
 

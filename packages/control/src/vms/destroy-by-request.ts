@@ -1,5 +1,5 @@
-// The end of a VM that its owner asks for. The request is stored by one compare-and-set; the host is told at once, and
-// again by VM cleanup until it agrees.
+// The end of a VM that its owner asks for. The request is stored by one compare-and-set; the host is told at
+// once, and again by VM cleanup until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
@@ -32,7 +32,8 @@ export async function destroyByRequest<Row extends Tried>(
   const markedMs = performance.now();
   await finish(row).catch(async (error: unknown) => {
     await leaveToCleanup(context, row, error);
-    // It may still run; but a caller that hears that it is destroyed can rely on it that no replica leads a call into it.
+    // It may still run; but a caller that hears that it is destroyed can rely on it that no replica leads a
+    // call into it.
     return context.vmLocations.allLapsed(markedMs);
   });
 }

@@ -3,7 +3,7 @@
 import type { VmRef } from "../host-client/host-client.ts";
 
 export interface Idler extends VmRef {
-  /** Of its host. */
+  /** Address of its host. */
   readonly address: string;
   readonly idleMs: number;
   /** Pauses or stops it. */

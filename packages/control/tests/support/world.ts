@@ -116,7 +116,10 @@ export class World implements AsyncDisposable {
     return `http://127.0.0.1:${(this.server.app.server.address() as AddressInfo).port}`;
   }
 
-  /** The context of another control plane on this database and this host, which is like the world's but for `changes`. */
+  /**
+   * The context of another control plane on this database and this host, which is like the world's but for
+   * `changes`.
+   */
   contextWith(changes: Partial<Context>): Context {
     return { ...this.context, state: new ContextState(), ...changes };
   }

@@ -86,7 +86,10 @@ interface InvitationProps extends LogInProps {
   readonly current: Me | null;
 }
 
-/** An invitation ends with its first use, so opening its address is none: programs that look at links open it as well. */
+/**
+ * An invitation ends with its first use, so opening its address is none: programs that look at links open it
+ * as well.
+ */
 function Invitation({ isBusy, logIn, asked, current }: InvitationProps) {
   return (
     <>

@@ -122,14 +122,18 @@ function isSmall(sizeBytes: number): boolean {
   return sizeBytes <= PAYLOAD_MAX_BYTES;
 }
 
-/** A kernel's file says that it has nothing, or a page, and has something else: the size of a small file is only told
- *  where it is right. */
+/**
+ * A kernel's file says that it has nothing, or a page, and has something else: the size of a small file is
+ * only told where it is right.
+ */
 function hasSize({ sizeBytes }: FileHead, first: Buffer): boolean {
   return !isSmall(sizeBytes) || sizeBytes === first.length;
 }
 
-/** A file can grow or shrink while it is read. What it has grown by is left out where the size has been told. A
- *  body that fails is cut off: it lacks bytes, or its last chunk. */
+/**
+ * A file can grow or shrink while it is read. What it has grown by is left out where the size has been told.
+ * A body that fails is cut off: it lacks bytes, or its last chunk.
+ */
 async function send(
   channel: GuestChannel,
   stream: GuestStream,

@@ -94,8 +94,10 @@ function isInitramfs(file: string): boolean {
   return basename(file).startsWith("initramfs-");
 }
 
-/** Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `lib/modules`, `version`. One that
- *  an earlier version kept without a module that is needed now is replaced. */
+/**
+ * Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `lib/modules`, `version`. One that
+ * an earlier version kept without a module that is needed now is replaced.
+ */
 export async function ensureDebianKernel(folder: string, sources: KernelSources): Promise<Kernel> {
   const kept = await keptKernel(folder);
   if (kept !== undefined) return kept;

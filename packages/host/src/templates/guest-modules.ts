@@ -28,7 +28,7 @@ const OF_INTERFACES = [
 const OF_FILES = [
   "drivers/block/loop",
   ...["fuse/fuse", "squashfs/squashfs", "isofs/isofs", "fat/vfat"].map((name) => `fs/${name}`),
-  // What vfat asks for by default.
+  // Code pages that vfat asks for by default.
   ...["nls_cp437", "nls_ascii", "nls_utf8"].map((name) => `fs/nls/${name}`),
 ];
 
@@ -63,7 +63,9 @@ const OF_BOTH_FAMILIES = ["filter", "mangle", "nat", "raw"].flatMap((table) => [
   `net/ipv6/netfilter/ip6table_${table}`,
 ]);
 
-/** Modules that the guest's kernel loads when a program first needs one, with those that they need in turn. */
+/**
+ * Modules that the guest's kernel loads when a program first needs one, with those that they need in turn.
+ */
 export const ON_DEMAND_MODULES: readonly string[] = [
   ...[...OF_INTERFACES, ...OF_FILES, ...OF_NFTABLES, ...OF_IPTABLES, ...OF_BOTH_FAMILIES],
   ...["net/ipv4/netfilter/ipt_REJECT", "net/ipv6/netfilter/ip6t_REJECT"],

@@ -18,7 +18,9 @@ export function modulesFolder(root: string, version: string): string {
   return join(root, "lib/modules", version);
 }
 
-/** Paths in the folder of modules that must be there, so that guests have all that this version gives them. */
+/**
+ * Paths in the folder of modules that must be there, so that guests have all that this version gives them.
+ */
 export const NEEDED_FILES: readonly string[] = [
   "modules.dep",
   ...[...BOOT_MODULES, ...ON_DEMAND_MODULES].map(fileOf),

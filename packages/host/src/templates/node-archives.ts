@@ -1,7 +1,7 @@
 // Node.js and npm of an image, from npm's registry. The host's own npm fetches them, because it knows the
 // machine's registry and proxy. Beside Node's own authorities it trusts those of the machine and of
-// SKERRY_EXTRA_CA: without them nothing is fetched through a proxy that reads HTTPS. The template pins both by version and digest, so a registry
-// cannot choose what the image gets.
+// SKERRY_EXTRA_CA: without them nothing is fetched through a proxy that reads HTTPS. The template pins both
+// by version and digest, so a registry cannot choose what the image gets.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";

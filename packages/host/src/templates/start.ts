@@ -94,11 +94,16 @@ async function untilReady(channel: GuestChannel, ready: ReadyCondition, timeoutM
         { exit_code: 0, log },
       );
     // It is asked for once more, because it may have come true with the end.
-    isOver = exitCode === 0 && ready.kind !== "command" && (await isIdle(channel));
+    isOver = exitCode === 0 && ready.kind !== "command" && (await isKnownIdle(channel));
     await sleep(ASK_EVERY_MS);
   }
   const { log } = await readLog(channel);
   throw startFailed(`was not ready within ${timeoutMs} ms: ${said(last)}`, { log });
+}
+
+/** A guest that does not answer is not known to be idle. */
+function isKnownIdle(channel: GuestChannel): Promise<boolean> {
+  return Promise.race([isIdle(channel), sleep(START_DEADLINE_MS, false, { ref: false })]);
 }
 
 function startFailed(how: string, context: ErrorContext): SkerryError {

@@ -73,8 +73,8 @@ interface ShownLogs {
 }
 
 /**
- * Prints the log of one machine, or of several with the machine in front of each line: by time, or with --follow as
- * they come. A machine without a log is reported and does not end the others.
+ * Prints the log of one machine, or of several with the machine in front of each line: by time, or with
+ * --follow as they come. A machine without a log is reported and does not end the others.
  */
 export async function showLogs(cli: Cli, { client, texts, flags, onMachine }: ShownLogs): Promise<void> {
   const [first, ...others] = texts;

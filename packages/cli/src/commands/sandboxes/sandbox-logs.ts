@@ -1,5 +1,5 @@
-// `skerry sandbox logs`. A sandbox has no main process: its log is what its commands have printed, those that its
-// microVM still knows and, of one that is gone, those that were kept.
+// `skerry sandbox logs`. A sandbox has no main process: its log is what its commands have printed, those that
+// its microVM still knows and, of one that is gone, those that were kept.
 
 import type { Execution, KeptExecution, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
@@ -9,6 +9,7 @@ import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { CliError } from "../../errors.ts";
 import { EXECUTIONS_MAX } from "../vms/execution-target.ts";
+import { writeKeptOutput } from "../vms/kept-output.ts";
 import { exitText } from "../vms/vm-executions.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
@@ -43,7 +44,7 @@ function title(cli: Cli, { id, started_at, exit, command }: Execution | KeptExec
   return cli.output.note(`== ${id}, ${relativeTime(started_at)}, exit ${exitText({ exit })}: ${command}`);
 }
 
-/** Of one that runs, what it had printed when it was listed. */
+/** Writes what it had printed when it was listed, also of one that runs on. */
 async function showExecution(
   cli: Cli,
   client: Skerry,
@@ -69,8 +70,6 @@ async function showKept(cli: Cli, client: Skerry, sandbox: string): Promise<void
     });
   for (const one of kept.toReversed()) {
     await title(cli, one);
-    const output = await client.executions.get(one.id, { encoding: "base64", signal: cli.signal });
-    await cli.output.bytes("stdout", Buffer.from(output.stdout, "base64"));
-    await cli.output.bytes("stderr", Buffer.from(output.stderr, "base64"));
+    await writeKeptOutput(cli, client, one.id);
   }
 }

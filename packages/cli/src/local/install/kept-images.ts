@@ -1,4 +1,5 @@
-// Kernels and images that a host keeps for the next state folder of its machine (host/src/templates/image-cache.ts).
+// Kernels and images that a host keeps for the next state folder of its machine
+// (host/src/templates/image-cache.ts).
 
 import { readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";

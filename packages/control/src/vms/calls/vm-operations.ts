@@ -1,4 +1,4 @@
-// What every kind of microVM offers to those who may reach into it: one list, whatever owns the microVM.
+// Calls into a microVM: one list for all kinds, whatever owns the microVM.
 
 import type { Operations } from "../../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../egress/egress-operations.ts";

@@ -11,8 +11,8 @@ export interface ByteRange {
 }
 
 /**
- * Undefined: the whole file, as for several parts at once, which no server has to send, and with `If-Range`, because a file has no validator
- * that could match. `none`: the file has none of these bytes.
+ * Undefined: the whole file, as for several parts at once, which no server has to send, and with `If-Range`,
+ * because a file has no validator that could match. `none`: the file has none of these bytes.
  */
 export function rangeOf(headers: IncomingHttpHeaders, sizeBytes: number): ByteRange | "none" | undefined {
   const header = headers["if-range"] === undefined ? headers.range : undefined;
@@ -35,7 +35,7 @@ export function noneOf(sizeBytes: number): string {
 
 interface Part {
   readonly range: ByteRange;
-  /** Of the whole file. */
+  /** Size of the whole file, in bytes. */
   readonly sizeBytes: number;
   readonly content: Readable;
 }

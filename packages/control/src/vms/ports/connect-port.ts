@@ -1,5 +1,5 @@
-// A connection to a port of a VM. A machine that a call has just started may need a while until its server listens, and
-// the call waits for that: otherwise the first page after a rest would be an error.
+// A connection to a port of a VM. A machine that a call has just started may need a while until its server
+// listens, and the call waits for that: otherwise the first page after a rest would be an error.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
@@ -34,6 +34,7 @@ export async function connectPort(
       if (performance.now() > deadline) throw error;
       if (!(await kind.isBeginning(context, tenant, vm))) throw error;
     }
-    await sleep(PAUSE_MS, undefined, { signal: gone });
+    // Where the client has gone, the next attempt says so.
+    await sleep(PAUSE_MS, undefined, { signal: gone }).catch(() => undefined);
   }
 }
