@@ -2,6 +2,7 @@
 
 import { dirname } from "node:path";
 import type { Command } from "commander";
+import packageJson from "../../../package.json" with { type: "json" };
 import { addExamples } from "../../options.ts";
 import { ownLayout, type Layout } from "../system/layout.ts";
 import { DEFAULT_PREFIX, installationAt, ownInstallation, type Installation } from "./installation.ts";
@@ -12,7 +13,6 @@ interface Place {
 }
 
 export function registerInstallCommands(program: Command): void {
-  const release = program.version() ?? "";
   const install = program
     .command("install")
     .description("Run Skerry as a service of systemd, from a copy of this checkout or package.")
@@ -24,7 +24,7 @@ export function registerInstallCommands(program: Command): void {
     )
     .action(async (place: Place) => {
       const { install: put } = await import("./install.ts");
-      process.stdout.write(`${await put(ownLayout(), installationAt(place), release)}\n`);
+      process.stdout.write(`${await put(ownLayout(), installationAt(place), packageJson.version)}\n`);
     });
   addExamples(
     install,
@@ -43,7 +43,7 @@ export function registerInstallCommands(program: Command): void {
       const layout = ownLayout();
       const installation = placeOf(layout, flags.prefix);
       const said = await change(layoutOfService(layout, installation), installation, {
-        ...{ to: flags.to, oneWay: flags.oneWay, release },
+        ...{ to: flags.to, oneWay: flags.oneWay, release: packageJson.version },
       });
       process.stdout.write(`${said}\n`);
     });
