@@ -74,6 +74,8 @@ test("a restored platform answers with the same tokens, and its hosts obey it wh
   expect((await readFile(file)).equals(first)).toBe(true);
   await skerry(original.env, "backup", "--force", file);
   expect((await run("tar", "--list", "--file", file)).split("\n")).toContain("database.dump");
+  const manifest: unknown = JSON.parse(await run("tar", "-xOf", file, "manifest.json"));
+  expect(manifest).toMatchObject({ skerry: (await skerry(original.env, "--version")).trim() });
 
   await using copy = await empty();
   const key = join(copy.state, "keys/root.key");

@@ -17,7 +17,7 @@ export function registerBackupCommands(program: Command): void {
     .option("--force", "replace a file that is there, once the backup is whole")
     .action(async (file: string, { force = false }: { readonly force?: boolean }) => {
       const { backup: write } = await import("./backup.ts");
-      await write(ownLayout(), file, { version: program.version() ?? "", isForced: force });
+      await write(ownLayout(), file, { isForced: force });
     });
   addExamples(
     backup,

@@ -4,6 +4,7 @@
 import { lstat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import packageJson from "../../../package.json" with { type: "json" };
 import { CliError, exitCodes } from "../../errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
@@ -21,17 +22,11 @@ import { DATABASE, SETTINGS, writeManifest, type ManifestFacts } from "./manifes
 import { macOf } from "./origin.ts";
 
 export interface BackupOptions {
-  /** Of this program. */
-  readonly version: string;
   /** A file of that name is replaced once the backup is whole. */
   readonly isForced: boolean;
 }
 
-export async function backup(
-  layout: Layout,
-  file: string,
-  { version, isForced }: BackupOptions,
-): Promise<void> {
+export async function backup(layout: Layout, file: string, { isForced }: BackupOptions): Promise<void> {
   if (file === "-")
     throw new CliError(
       "invalid_input",
@@ -56,7 +51,7 @@ export async function backup(
   // The first one seals now. A control plane that was restored without its root key has none yet.
   const [key] = await readRootKeys(layout).catch(() => []);
   await archive.finish(
-    writeManifest(await factsOf(layout, tools.major, version)),
+    writeManifest(await factsOf(layout, tools.major)),
     key === undefined ? undefined : (manifest) => macOf(manifest, key),
   );
   await noteBackup(layout);
@@ -90,13 +85,13 @@ async function refuseTarget(path: string, isForced: boolean): Promise<void> {
   });
 }
 
-async function factsOf(layout: Layout, postgresql: number, skerry: string): Promise<ManifestFacts> {
+async function factsOf(layout: Layout, postgresql: number): Promise<ManifestFacts> {
   const ask = (command: string) => controlCommand(layout, [command], { failure: "backup_failed" });
   // Control is of the same build.
   const plane = (await ask("describe")) as { joined_hosts: number; organizations: number };
   const migrations = (await ask("check-schema")) as readonly number[];
   return {
-    skerry,
+    skerry: packageJson.version,
     created_at: new Date().toISOString(),
     machine: hostname(),
     postgresql,
