@@ -185,7 +185,7 @@ test("what 50 destinations were denied is written in one statement, in order, al
       lastAt: new Date(at * 1_000).toISOString(),
       count: { all: count },
     }));
-  const tell = (events: readonly Recurring[]) => tellRecurring(world.db, { id, table: "sandboxes" }, events);
+  const tell = (events: readonly Recurring[]) => tellRecurring(world.db, id, events);
   for (const from of [0, 50, 75]) {
     executeQuery.mockClear();
     await tell(deny(from, from + 1));

@@ -19,6 +19,7 @@ import type { BuildTables } from "./tables/build-tables.ts";
 import type { E2bTables } from "./tables/e2b-tables.ts";
 import type { SealingTables } from "./tables/sealing-tables.ts";
 import type { TemplateTables } from "./tables/template-tables.ts";
+import type { VmTables } from "./tables/vm-tables.ts";
 import type { UsageTables } from "./tables/usage-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
 
@@ -39,6 +40,7 @@ export interface Tables
     AuditTables,
     HostTables,
     JoiningTables,
+    VmTables,
     SandboxTables,
     KeptExecutionTables,
     MachineTables,

@@ -61,6 +61,7 @@ import { changedMachines } from "./migrations/0062-changed-machines.ts";
 import { keptExecutions } from "./migrations/0064-kept-executions.ts";
 import { healthChecks } from "./migrations/0067-health-checks.ts";
 import { idleMachines } from "./migrations/0068-idle-machines.ts";
+import { vms } from "./migrations/0069-vms.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -127,6 +128,7 @@ const migrations = [
   { number: 64, name: "kept-executions", text: keptExecutions },
   { number: 67, name: "health-checks", text: healthChecks },
   { number: 68, name: "idle-machines", text: idleMachines },
+  { number: 69, name: "vms", text: vms },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -140,7 +140,7 @@ const readLogQueryV2 = checker(
   "querystring",
 );
 
-const denialsOf = stateOf((context) => new Denials(context, sandboxVms));
+const denialsOf = stateOf((context) => new Denials(context));
 
 const EVENTS_MAX = 500;
 

@@ -1,11 +1,10 @@
 // Hosts with what is taken of them, as their operator sees them, and the state that the operator wants.
 
 import { sql, type Selectable } from "kysely";
-import { machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
 import { moveStatusesOnTarget, moveStatusesUnderWay } from "@skerry/contract/moves/move-status";
 import { canHostTransition, type HostStatus, type HostDesired } from "@skerry/contract/hosts/host-status";
-import { sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { isOnHost } from "../db/vm-rows.ts";
 
 export interface HostView extends Selectable<Tables["hosts"]> {
   readonly heartbeat_age_s: number;
@@ -38,7 +37,7 @@ async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: numb
     select h.*, greatest(0, extract(epoch from now() - h.last_heartbeat))::double precision as heartbeat_age_s,
       coalesce(used.vcpus, 0)::integer as used_vcpus, coalesce(used.memory_mib, 0)::integer as used_memory_mib,
       coalesce(used.vms, 0)::integer as vms,
-      (select count(*) from sandboxes where host_id = h.id and status = 'paused')::integer as paused,
+      (select count(*) from vms where host_id = h.id and status = 'paused')::integer as paused,
       ${templatesOnlyOn("h.id")} as only_templates,
       h.joined and (h.certificate_expires_at <= now()
         or not exists (select 1 from authority a where a.number = h.certified_by)
@@ -55,11 +54,7 @@ async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: numb
 function vmsOf(host: string) {
   const id = sql.ref(host);
   return sql`(
-    select vcpus, memory_mib from sandboxes
-    where host_id = ${id} and status <> 'destroyed' and status in (${sql.join(sandboxStatusesOnHost)})
-    union all
-    select vcpus, memory_mib from machines
-    where host_id = ${id} and status <> 'destroyed' and status in (${sql.join(machineStatusesOnHost)})
+    select vcpus, memory_mib from vms where host_id = ${id} and status <> 'destroyed' and ${isOnHost}
     union all
     select vcpus, memory_mib from moves where to_host_id = ${id} and status in (${sql.join(moveStatusesOnTarget)})
   )`;
@@ -127,7 +122,7 @@ export async function finishDrains(db: Queries): Promise<{ readonly id: string; 
   const { rows } = await sql<{ id: string; name: string }>`
     update hosts set status = 'maintenance', status_since = now(), version = version + 1, waits_for = null
     where status = 'draining' and not unsettled and removed_at is null and not exists (select 1 from ${vmsOf("hosts.id")} as vms)
-      and not exists (select 1 from sandboxes where host_id = hosts.id and status = 'paused')
+      and not exists (select 1 from vms where host_id = hosts.id and status = 'paused')
       and not exists (select 1 from snapshots where host_id = hosts.id and status in ('creating', 'ready', 'deleting'))
       and not exists (select 1 from builds where host_id = hosts.id and execution_id is not null)
       and not exists (select 1 from moves where from_host_id = hosts.id and status in (${sql.join(moveStatusesUnderWay)}))

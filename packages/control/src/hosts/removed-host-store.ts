@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
 import type { Database, Queries } from "../db/database.ts";
+import { isKeptByHost } from "../db/vm-rows.ts";
 import { templatesOnlyOn } from "./host-view-store.ts";
 
 export interface LeavingHost {
@@ -20,8 +21,7 @@ export async function lockLeavingHost(db: Queries, id: string): Promise<LeavingH
   // A statement of its own, because it has to see what was written while the one before waited.
   const { rows } = await sql<LeavingHost>`
     select address, joined, (
-      (select count(*) from sandboxes where host_id = hosts.id and status not in ('failed', 'destroying', 'destroyed')) +
-      (select count(*) from machines where host_id = hosts.id and status not in ('destroying', 'destroyed')) +
+      (select count(*) from vms where host_id = hosts.id and ${isKeptByHost}) +
       (select count(*) from snapshots where host_id = hosts.id and status in ('creating', 'ready')) +
       (select count(*) from moves where to_host_id = hosts.id and status in (${sql.join(moveStatusesOnTarget)}))
     )::integer as vms, ${templatesOnlyOn("hosts.id")} as templates
@@ -57,18 +57,13 @@ export async function destroyOnRemovedHosts(db: Database): Promise<number> {
   const { rows } = await sql`
     with removed as (
       select id from hosts where removed_at is not null
-    ), sandboxes_gone as (
-      update sandboxes set status = 'destroyed', version = version + 1, destroyed_at = now()
-      where status = 'destroying' and host_id in (select id from removed) returning id
-    ), machines_gone as (
-      update machines set status = 'destroyed', version = version + 1, destroyed_at = now()
+    ), vms_gone as (
+      update vms set status = 'destroyed', version = version + 1, destroyed_at = now()
       where status = 'destroying' and host_id in (select id from removed) returning id
     ), snapshots_gone as (
       update snapshots set status = 'deleted', version = version + 1, deleted_at = now()
       where status = 'deleting' and host_id in (select id from removed) returning id
     )
-    select id from sandboxes_gone union all select id from machines_gone union all select id from snapshots_gone`.execute(
-    db,
-  );
+    select id from vms_gone union all select id from snapshots_gone`.execute(db);
   return rows.length;
 }

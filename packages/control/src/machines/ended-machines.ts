@@ -5,8 +5,8 @@ import type { Kept } from "../db/keep-newest.ts";
 
 /** A host that was silent may still have one, and it is destroyed there by its row. */
 export const endedMachines: Kept = {
-  table: "machines",
-  isOver: sql`status = 'destroyed' and not host_lost`,
+  table: "vms",
+  isOver: sql`kind = 'machine' and status = 'destroyed' and not host_lost`,
   since: sql`destroyed_at`,
   days: 30,
   minutesMin: 10,

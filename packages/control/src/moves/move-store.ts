@@ -2,14 +2,13 @@
 
 import { sql, type Selectable } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
-import { kindOf, newId } from "@skerry/contract/ids";
+import { newId } from "@skerry/contract/ids";
 import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/moves/move-status";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { isAhead, SET_BACK } from "../db/clock-set-back.ts";
 import { saidBy, withFailure, withoutFailure } from "../db/host-failure.ts";
-import { vmTable } from "../db/vm-table.ts";
 import { daysAgo } from "../db/steady-time.ts";
 import { isOfHost } from "../host-client/host-errors.ts";
 
@@ -56,19 +55,17 @@ const FAILED_FOR_S = 5;
 const FAILED_FOR_MAX_S = 60;
 
 export async function findVm(db: Queries, id: string): Promise<MovableVm | undefined> {
-  const { rows } = await sql<MovableVm>`select ${COLUMNS} from ${vmTable(id)} where id = ${id}`.execute(db);
+  const { rows } = await sql<MovableVm>`select ${COLUMNS} from vms where id = ${id}`.execute(db);
   return rows[0];
 }
 
 /** Those that run on this host and are not on their way yet, oldest first. */
 export async function movableVms(db: Queries, hostId: string, limit: number): Promise<MovableVm[]> {
   const { rows } = await sql<MovableVm>`
-    select ${COLUMNS} from (
-      select ${COLUMNS} from sandboxes where host_id = ${hostId} and status = 'running'
-      union all
-      select ${COLUMNS} from machines where host_id = ${hostId} and status = 'running'
-    ) vms
-    where not exists (select 1 from moves where vm_id = vms.id and ${underWay})
+    select ${COLUMNS} from vms
+    where host_id = ${hostId} and status = 'running' and not exists (
+      select 1 from moves where vm_id = vms.id and moves.${underWay}
+    )
     order by id limit ${limit}`.execute(db);
   return rows;
 }
@@ -120,7 +117,7 @@ export async function insertMove(
   const { rows } = await sql<MoveRow>`
     insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status)
     select ${newId("move")}, id, host_id, ${toHostId}, execution_id, ${newId("incarnation")}, ${ticket}, vcpus, memory_mib, 'preparing'
-    from ${vmTable(vm.id)}
+    from vms
     where id = ${vm.id} and status = 'running' and host_id = ${vm.host_id} and execution_id = ${vm.execution_id}
       -- The operator may have changed his mind.
       and exists (select 1 from hosts where id = ${vm.host_id} and status = 'draining')
@@ -199,7 +196,7 @@ export async function switchHost(db: Queries, move: MoveRow): Promise<MovableVm 
       select id as target_id from hosts
       where id = ${move.to_host_id} and status <> 'offline' and removed_at is null for share
     )
-    update ${vmTable(move.vm_id)} set
+    update vms set
       host_id = target_id, execution_id = ${move.to_execution_id}, version = version + 1,
       egress_applied = egress_version
     from target
@@ -240,11 +237,12 @@ export async function loseVm(
   { id, execution_id }: Pick<MovableVm, "id" | "execution_id">,
   reason: string,
 ): Promise<MovableVm | undefined> {
-  const facts = kindOf(id) === "machine" ? sql`stopped_at = now()` : sql`unique_name = null`;
   const { rows } = await sql<MovableVm>`
-    update ${vmTable(id)} set
+    update vms set
       status = 'failed', version = version + 1, reason = ${reason}, attempts = 0, retry_at = now(), next_event = null,
-      ${facts}
+      -- A sandbox that has failed gives its name up; a machine can be started again.
+      unique_name = case kind when 'machine' then unique_name end,
+      stopped_at = case kind when 'machine' then now() end
     where id = ${id} and execution_id = ${execution_id} and status = 'running'
     returning ${COLUMNS}`.execute(db);
   return rows[0];

@@ -47,12 +47,10 @@ export async function setPrivateCidrs(
       .set({ allowed_private_cidrs: cidrs })
       .where("id", "=", orgId)
       .execute();
-    for (const table of ["sandboxes", "machines"] as const) {
-      await sql`
-        update ${sql.table(table)} set egress_version = egress_version + 1, attempts = 0, retry_at = now()
-        where org_id = ${orgId} and status not in ('destroying', 'destroyed')
-          and jsonb_array_length(egress -> 'allow_cidrs') > 0`.execute(transaction);
-    }
+    await sql`
+      update vms set egress_version = egress_version + 1, attempts = 0, retry_at = now()
+      where org_id = ${orgId} and status not in ('destroying', 'destroyed')
+        and jsonb_array_length(egress -> 'allow_cidrs') > 0`.execute(transaction);
     await record(transaction);
     return true;
   });

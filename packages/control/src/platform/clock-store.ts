@@ -103,8 +103,7 @@ export const deadlines: readonly Deadline[] = [
     putAt: sql`coalesce(started_at, created_at)`,
     where: sql`finished_at is null`,
   },
-  claim("sandboxes", sql`status <> 'destroyed'`),
-  claim("machines", sql`status <> 'destroyed'`),
+  claim("vms", sql`status <> 'destroyed'`),
   claim("snapshots", sql`status <> 'deleted'`),
 ];
 

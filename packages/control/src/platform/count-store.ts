@@ -3,14 +3,11 @@
 import { sql, type Selectable } from "kysely";
 import { countedStatuses } from "@skerry/contract/counts";
 import type { HostStatus } from "@skerry/contract/hosts/host-status";
-import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
-import {
-  sandboxStatuses,
-  sandboxStatusesOnHost,
-  type SandboxStatus,
-} from "@skerry/contract/sandboxes/sandbox-status";
+import { machineStatuses } from "@skerry/contract/machines/machine-status";
+import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries, Tables } from "../db/database.ts";
 import { steadyNow } from "../db/steady-time.ts";
+import { isOnHost } from "../db/vm-rows.ts";
 import { isOverdue } from "../hosts/host-rows.ts";
 import { isInCrashLoop, isUnhealthy } from "../vms/vm-filter.ts";
 import { isExpired } from "../sandboxes/sandbox-facts.ts";
@@ -35,14 +32,10 @@ export interface VmLoad {
 }
 
 export async function vmLoads(db: Queries): Promise<VmLoad[]> {
-  const loads = (kind: VmLoad["kind"], table: "sandboxes" | "machines", onHost: readonly string[]) => sql`
-    select ${kind}::text as kind, host_id, status, count(*)::integer as vms, status in (${sql.join(onHost)}) as on_host,
-           sum(memory_mib)::integer as memory_mib, sum(vcpus)::integer as vcpus
-    from ${sql.table(table)} where status <> 'destroyed' group by host_id, status`;
   const { rows } = await sql<VmLoad>`
-    ${loads("sandbox", "sandboxes", sandboxStatusesOnHost)}
-    union all
-    ${loads("machine", "machines", machineStatusesOnHost)}`.execute(db);
+    select kind, host_id, status, count(*)::integer as vms, ${isOnHost} as on_host,
+           sum(memory_mib)::integer as memory_mib, sum(vcpus)::integer as vcpus
+    from vms where status <> 'destroyed' group by kind, host_id, status`.execute(db);
   return rows;
 }
 
@@ -99,8 +92,7 @@ export async function waitingWork(db: Queries): Promise<Waiting> {
     select
       (select count(*) from sandboxes
        where ${isExpired} or expires_at < ${steadyNow} and status = 'running' and mode = 'persistent')::integer as expire,
-      (select count(*) from sandboxes where status = 'running' and egress_applied <> egress_version)::integer
-      + (select count(*) from machines where status = 'running' and egress_applied <> egress_version)::integer as egress,
+      (select count(*) from vms where status = 'running' and egress_applied <> egress_version)::integer as egress,
       (select count(*) from restarts)::integer as restart,
       (select count(*) from builds where finished_at is null and waits_for is not null)::integer as build`.execute(
     db,

@@ -7,8 +7,8 @@ import { steadyNow } from "../db/steady-time.ts";
 
 /** A host that was silent may still have one, and it is destroyed there by its row. */
 export const endedSandboxes: Kept = {
-  table: "sandboxes",
-  isOver: sql`status = 'destroyed' and not host_lost`,
+  table: "vms",
+  isOver: sql`kind = 'sandbox' and status = 'destroyed' and not host_lost`,
   since: sql`destroyed_at`,
   days: 30,
   minutesMin: 10,

@@ -21,7 +21,7 @@ import { steadyNow } from "../db/steady-time.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
-export type SandboxRow = Selectable<Tables["sandboxes"]>;
+export type SandboxRow = Omit<Selectable<Tables["sandboxes"]>, "changed_seq">;
 
 export interface NewSandbox extends NewVmRow {
   readonly mode: SandboxMode;

@@ -8,7 +8,6 @@ import { idKinds } from "@skerry/contract/ids";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
-import { vmTable } from "../db/vm-table.ts";
 import { quoted } from "../values/quoted.ts";
 import { isPostponed } from "../vms/postpone.ts";
 
@@ -165,7 +164,7 @@ export async function snapshotTaken(
     const ready = await transitionSnapshot(transaction, seen, "ready", { taken });
     if (ready === undefined || ready.is_internal) return ready;
     await sql`
-      update ${vmTable(ready.vm_id)} set snapshot_id = ${ready.id}
+      update vms set snapshot_id = ${ready.id}
       where id = ${ready.vm_id} and execution_id = ${ready.execution_id}`.execute(transaction);
     if (event !== undefined) await auditEventFrom(sql`(select 1) as taken`, event).execute(transaction);
     return ready;

@@ -41,14 +41,14 @@ const theMost = sql.join(
 
 /** Counts what was made in the last minutes from its rows: making it costs nothing more, and what commits late is counted later. */
 export async function countCreations(db: Database): Promise<void> {
-  const made = (table: "sandboxes" | "machines", noun: "sandbox" | "machine") => sql`
-    select org_id, created_at from ${sql.table(table)}
-    where id >= ${firstIdAt(noun, Date.now() - RECOUNTED_MS - CLOCK_SLACK_MS)}
+  const made = (noun: "sandbox" | "machine") => sql`
+    select org_id, created_at from vms
+    where kind = ${noun} and id >= ${firstIdAt(noun, Date.now() - RECOUNTED_MS - CLOCK_SLACK_MS)}
       and created_at >= now() - ${RECOUNTED_MS} * interval '1 millisecond'`;
   await sql`
     insert into usage_samples (org_id, minute, created)
     select org_id, ${minuteOf(sql`created_at`)}, count(*)
-    from (${made("sandboxes", "sandbox")} union all ${made("machines", "machine")}) made
+    from (${made("sandbox")} union all ${made("machine")}) made
     group by 1, 2
     on conflict (org_id, minute) do update set created = excluded.created
     where usage_samples.created < excluded.created`.execute(db);
@@ -74,9 +74,6 @@ export async function storeDenials(
   { sinceMinute }: { readonly sinceMinute: number },
 ): Promise<number> {
   if (told.length === 0) return 0;
-  const has = (table: "sandboxes" | "machines") => sql`
-    select vms.org_id, told.minute, told.packets from told
-    join ${sql.table(table)} vms on vms.id = told.id and vms.host_id = told.host`;
   const { rows } = await sql<{ added: number }>`
     with told as (
       select * from jsonb_to_recordset(${JSON.stringify(told)}::jsonb)
@@ -84,7 +81,7 @@ export async function storeDenials(
       where minute >= ${sinceMinute} and minute <= ${thisMinute}
     ), summed as (
       select org_id, minute::integer, least(sum(packets), ${DENIED_MAX}) as denied
-      from (${has("sandboxes")} union all ${has("machines")}) counted
+      from told join vms on vms.id = told.id and vms.host_id = told.host
       group by 1, 2
     ), before as (
       select usage_samples.org_id, usage_samples.minute, usage_samples.denied

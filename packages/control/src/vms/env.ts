@@ -32,17 +32,15 @@ export function wholeEnv(env: ShownEnv): Readonly<Record<string, string>> {
 export const erasedEnv = sql<string>`(
   select coalesce(jsonb_object_agg(name, null::text), '{}') from jsonb_object_keys(env) as name)`;
 
-/** Up to `limit` rows of each kind that a version of Skerry has left behind which erased nothing; returns how many. */
+/** Up to `limit` rows that a version of Skerry has left behind which erased nothing; returns how many. */
 export async function eraseLeftEnv(db: Database, limit: number): Promise<number> {
-  const erase = (table: VmKind["table"]) =>
-    sql`
-      update ${sql.table(table)} set env = ${erasedEnv}
-      where id in (
-        select id from ${sql.table(table)}
-        where status in ('destroying', 'destroyed') and jsonb_path_exists(env, '$.* ? (@ != null)')
-        limit ${limit} for update skip locked
-      )
-      returning 1`.execute(db);
-  const erased = [await erase("sandboxes"), await erase("machines")];
-  return Math.max(...erased.map(({ rows }) => rows.length));
+  const { rows } = await sql`
+    update vms set env = ${erasedEnv}
+    where id in (
+      select id from vms
+      where status in ('destroying', 'destroyed') and jsonb_path_exists(env, '$.* ? (@ != null)')
+      limit ${limit} for update skip locked
+    )
+    returning 1`.execute(db);
+  return rows.length;
 }

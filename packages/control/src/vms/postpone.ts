@@ -8,7 +8,6 @@ import type { Database } from "../db/database.ts";
 import { isAhead } from "../db/clock-set-back.ts";
 import { saidBy, withFailure } from "../db/host-failure.ts";
 import type { Context } from "../context.ts";
-import { triedTable } from "../db/vm-table.ts";
 import { isOfHost } from "../host-client/host-errors.ts";
 
 /** Longest pause between two attempts at a stuck VM, in seconds. */
@@ -122,7 +121,7 @@ export async function postpone(
       : sql<number>`attempts + 1`;
   const isTold = error !== undefined && onTheWay.includes(status);
   await sql`
-    update ${triedTable(id)} set
+    update ${kindOf(id) === "snapshot" ? sql`snapshots` : sql`vms`} set
       attempts = ${attempts},
       retry_at = now() + ${isAtOnce ? sql`interval '0'` : backoff(sql`attempts + 1`, RETRY_MAX_S)},
       reason = ${isTold ? withFailure(saidBy(error)) : sql`reason`}

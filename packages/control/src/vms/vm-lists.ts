@@ -44,7 +44,7 @@ export interface CountedPage<Item, Status extends string> extends Page<Item> {
 
 export async function readVmPage<Row extends { readonly id: string }, Status extends string>(
   context: Context,
-  { noun, table, statuses: all, statusesAlive, list }: ListedKind<Row, Status>,
+  { noun, statuses: all, statusesAlive, list }: ListedKind<Row, Status>,
   { orgId }: Caller,
   params: VmListParams<Status>,
 ): Promise<CountedPage<Row, Status>> {
@@ -74,7 +74,7 @@ export async function readVmPage<Row extends { readonly id: string }, Status ext
     readPage(noun, params, (before, limit) =>
       list({ ...filter, ...ofStatus, limit, ...(before === undefined ? {} : { before }) }),
     ),
-    counts === true ? countVms(context.db, table, filter) : undefined,
+    counts === true ? countVms(context.db, noun, filter) : undefined,
   ]);
   if (counted === undefined) return page;
   return { ...page, counts: countsOf(countedStatuses(all), Object.fromEntries(counted)) };

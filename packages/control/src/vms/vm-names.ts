@@ -17,13 +17,15 @@ type Kind = Pick<VmKind, "noun" | "table">;
 /** Undefined where the organization has none of this name that lives. */
 export async function findVmId(
   db: Database,
-  { table }: Kind,
+  { noun }: Pick<VmKind, "noun">,
   orgId: string,
   name: string,
 ): Promise<string | undefined> {
   const { rows } = await sql<{ id: string }>`
-    select id from ${sql.table(table)}
-    where org_id = ${orgId} and unique_name = ${name} and status <> 'destroyed' ${prepared}`.execute(db);
+    select id from vms
+    where org_id = ${orgId} and kind = ${noun} and unique_name = ${name} and status <> 'destroyed' ${prepared}`.execute(
+    db,
+  );
   return rows[0]?.id;
 }
 

@@ -4,15 +4,14 @@ import type { StoredWait } from "./stored-wait.ts";
 import type { ColumnType, Generated } from "kysely";
 import type { MachineEndCause } from "@skerry/contract/machines/machine-end";
 import type { HealthStatus } from "@skerry/contract/checks/check-bounds";
-import type { Egress } from "@skerry/contract/vms/egress";
 import type {
   MachineStatus,
   MachineDesired,
   RestartDisk,
   RestartPolicy,
 } from "@skerry/contract/machines/machine-status";
-import type { NextEvent } from "./event-tables.ts";
-import type { Json, SetTime, Time } from "./columns.ts";
+import type { SetTime, Time } from "./columns.ts";
+import type { VmColumns } from "./vm-tables.ts";
 
 /** Values that a machine takes over at its next start, as far as they differ from those in effect. */
 export interface PendingValues {
@@ -45,32 +44,10 @@ export interface StoredHealth {
 }
 
 export interface MachineTables {
-  machines: {
-    id: string;
-    org_id: string;
-    name: string | null;
-    /** The name, while it finds this row; null where only the id does. */
-    unique_name: string | null;
-    template: string;
-    size: string;
-    vcpus: number;
-    memory_mib: number;
-    disk_gib: number;
-    status: MachineStatus;
-    status_since: Generated<Date>;
+  /** A view of `vms`. */
+  machines: VmColumns<MachineStatus> & {
     desired: Generated<MachineDesired>;
     restart_wished: Generated<boolean>;
-    version: Generated<number>;
-    /** Another one with each change of what is shown; see db/migrations/0027-changes.ts. */
-    changed_seq: Generated<string>;
-    execution_id: string;
-    host_id: string;
-    /** Null: erased, because its destruction has begun. */
-    env: Json<Record<string, string | null>>;
-    metadata: Json<Record<string, string>>;
-    egress: Json<Egress>;
-    egress_version: Generated<number>;
-    egress_applied: Generated<number>;
     command: string | null;
     /** Null: nothing waits for a start. */
     pending: ColumnType<PendingValues | null, string | null | undefined, string | null>;
@@ -93,25 +70,9 @@ export interface MachineTables {
     restarts: Generated<number>;
     retries: Generated<number>;
     exit_code: number | null;
-    host_lost: Generated<boolean>;
-    /** Ports that need no token. */
-    public_ports: Generated<number[]>;
-    /** The snapshot that it comes from, or that was taken of it last. */
-    snapshot_id: string | null;
     /** The snapshot that it begins at where its host does not have its own disk any more. Null unless a rollback is under way. */
     rollback_to: string | null;
-    /** The internal snapshot of the fork that made it. */
-    forked_by: string | null;
-    created_at: Generated<Date>;
-    started_at: SetTime;
     stopped_at: SetTime;
-    destroyed_at: SetTime;
-    reason: string | null;
-    claimed_until: ColumnType<Date | null, Date | null, Date | null>;
-    attempts: Generated<number>;
-    retry_at: Generated<Date>;
-    /** What the end of the transition that is under way will be told as. */
-    next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };
   restarts: {
     machine_id: string;

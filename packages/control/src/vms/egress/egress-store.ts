@@ -5,23 +5,19 @@ import type { Egress } from "@skerry/contract/vms/egress";
 import type { Selectable } from "kysely";
 import type { Database, Tables } from "../../db/database.ts";
 
-/** What both tables have. */
 type Row = Pick<
-  Selectable<Tables["sandboxes"]>,
-  "id" | "org_id" | "reason" | "host_id" | "execution_id" | "egress" | "egress_version"
-> & { readonly status: string };
-
-type Table = "sandboxes" | "machines";
+  Selectable<Tables["vms"]>,
+  "id" | "org_id" | "status" | "reason" | "host_id" | "execution_id" | "egress" | "egress_version"
+>;
 
 /** Replaces the policy of one that runs, or is paused; the last writer wins, unless it names the version that it replaces. Undefined where it is
  *  neither, does not exist, or has another version. */
 export async function storeEgress(
   db: Database,
-  table: Table,
   change: { orgId: string; id: string; egress: Egress; version?: number | undefined },
 ): Promise<Row | undefined> {
   const { rows } = await sql<Row>`
-    update ${sql.table(table)} set
+    update vms set
       egress = ${JSON.stringify(change.egress)}::jsonb,
       egress_version = egress_version + 1,
       attempts = 0,
@@ -33,9 +29,9 @@ export async function storeEgress(
 }
 
 /** The row as it is now, where its host has not confirmed its policy. */
-export async function findUnappliedEgress(db: Database, table: Table, id: string): Promise<Row | undefined> {
+export async function findUnappliedEgress(db: Database, id: string): Promise<Row | undefined> {
   const { rows } = await sql<Row>`
-    select * from ${sql.table(table)}
+    select * from vms
     where id = ${id} and status = 'running' and egress_applied <> egress_version`.execute(db);
   return rows[0];
 }
@@ -43,11 +39,10 @@ export async function findUnappliedEgress(db: Database, table: Table, id: string
 /** The host has confirmed the policy of this row, or has a later one already. Returns false where a later one is still owed to it. */
 export async function confirmEgress(
   db: Database,
-  table: Table,
   applied: Pick<Row, "id" | "execution_id" | "egress_version">,
 ): Promise<boolean> {
   const { rows } = await sql<{ current: boolean }>`
-    update ${sql.table(table)} set
+    update vms set
       egress_applied = greatest(egress_applied, ${applied.egress_version}::integer)
     where id = ${applied.id} and execution_id = ${applied.execution_id} and status = 'running'
     returning egress_applied = egress_version as current`.execute(db);

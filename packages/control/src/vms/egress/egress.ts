@@ -31,7 +31,7 @@ export async function setEgress(
   const change = async () => {
     const row = await store(context, caller, { kind, id, egress, ifMatch });
     if (row.status === "paused") return reportOf(row, noTraffic);
-    const { counters, denied } = await apply(context, kind, row).catch((error: unknown) => {
+    const { counters, denied } = await apply(context, row).catch((error: unknown) => {
       context.wake("vm-cleanup");
       throw unappliedError(error);
     });
@@ -55,7 +55,7 @@ function store(
       if (ifMatch?.matches(row.egress_version) === false) throw mismatch(kind, row, ifMatch);
       if (row.status !== "paused" && !takesWork(row)) await kind.wake(context, caller, row);
       const version = ifMatch === undefined ? undefined : row.egress_version;
-      return storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress, version });
+      return storeEgress(context.db, { orgId: caller.orgId, id, egress, version });
     },
     () => new SkerryError("internal", `The ${kind.noun} changed too often.`),
   );
@@ -96,23 +96,18 @@ export async function reapplyEgress(
   if (policyChanges.isBusy(id)) return;
   return policyChanges.run(id, async () => {
     // The request that stored it may have finished since.
-    const row = await findUnappliedEgress(context.db, kind.table, id);
+    const row = await findUnappliedEgress(context.db, id);
     if (row === undefined) return;
-    await apply(context, kind, row, stop);
+    await apply(context, row, stop);
     context.log.info({ [`${kind.noun}_id`]: id }, "a stored egress policy has been brought to its host");
   });
 }
 
-async function apply(
-  context: Context,
-  kind: Pick<VmKind, "table">,
-  row: VmRow,
-  stop?: AbortSignal,
-): Promise<Traffic> {
+async function apply(context: Context, row: VmRow, stop?: AbortSignal): Promise<Traffic> {
   const client = await clientOf(context, row);
   const policy = { egress: await hostEgress(context.db, row), version: row.egress_version };
   const report = await client.setEgress(row, policy, stop);
-  if (!(await confirmEgress(context.db, kind.table, row))) context.wake("vm-cleanup");
+  if (!(await confirmEgress(context.db, row))) context.wake("vm-cleanup");
   return report;
 }
 

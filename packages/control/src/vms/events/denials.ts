@@ -3,7 +3,7 @@
 import type { EgressDenial } from "@skerry/contract/vms/egress";
 import type { Context } from "../../context.ts";
 import { BoundedMap } from "../../values/bounded-map.ts";
-import { clientOf, type VmKind, type VmRow } from "../vm-kind.ts";
+import { clientOf, type VmRow } from "../vm-kind.ts";
 import { tellRecurring, type Recurring } from "./event-store.ts";
 
 /** Destinations of one report that the log tells apart. */
@@ -19,13 +19,11 @@ interface Asked {
 
 export class Denials {
   readonly #context: Context;
-  readonly #table: VmKind["table"];
   /** By id. */
   readonly #asked = new BoundedMap<string, Asked>(REMEMBERED_MAX);
 
-  constructor(context: Context, { table }: VmKind) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#table = table;
   }
 
   /** Resolves when the log has what was denied up to `ASK_EVERY_MS` ago, or when that cannot be known. */
@@ -45,7 +43,7 @@ export class Denials {
     const client = await clientOf(this.#context, row);
     const { denied } = await client.egress(row);
     const told = denied.slice(0, DENIALS_MAX).toReversed().map(eventOf);
-    await tellRecurring(this.#context.db, { id: row.id, table: this.#table }, told);
+    await tellRecurring(this.#context.db, row.id, told);
   }
 }
 

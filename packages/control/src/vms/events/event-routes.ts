@@ -10,7 +10,7 @@ export function listEventsHandler(
   context: Context,
   kind: VmKind,
 ): Handler<ReturnType<typeof listEventsOperation>> {
-  const denials = new Denials(context, kind);
+  const denials = new Denials(context);
   return (request) =>
     listEvents(context, callerOf(request), { kind, id: request.params.id, page: request.query, denials });
 }

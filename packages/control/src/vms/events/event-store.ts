@@ -37,11 +37,7 @@ export interface Recurring {
 }
 
 /** In their order, in one statement. No two of them are equal. Rows of VMs that do not exist tell nothing. */
-export async function tellRecurring(
-  db: Queries,
-  { id, table }: { readonly id: string; readonly table: "sandboxes" | "machines" },
-  events: readonly Recurring[],
-): Promise<void> {
+export async function tellRecurring(db: Queries, id: string, events: readonly Recurring[]): Promise<void> {
   const all = events.map(({ count }) => ("all" in count ? count.all : 0));
   const more = events.map(({ count }) => ("all" in count ? 0 : count.more));
   // Counting comes first: adding one may delete old ones, of which a statement could change none any more.
@@ -68,7 +64,7 @@ export async function tellRecurring(
       returning 1
     )
     select tell_vm_event(vm.org_id, vm.id, given.kind, given.reason, given.at, given.every + given.more)
-    from given, ${sql.table(table)} as vm
+    from given, vms as vm
     where vm.id = ${id} and (select count(*) from counted) >= 0 and given.place not in (select known.place from known)
     order by given.place`.execute(db);
 }

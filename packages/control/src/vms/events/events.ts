@@ -4,7 +4,7 @@ import type { VmEvent } from "@skerry/contract/vms/events";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readPage, type Page, type PageParams } from "../../values/page.ts";
-import type { VmKind, VmRef } from "../vm-kind.ts";
+import type { VmRef } from "../vm-kind.ts";
 import type { Denials } from "./denials.ts";
 import { listVmEvents, sweepVmEvents, tellRecurring, tellUpdated, type VmEventRow } from "./event-store.ts";
 
@@ -30,17 +30,14 @@ export async function listEvents(
 }
 
 /** A command was killed for want of memory. Its caller has been told, and does not wait for this. */
-export function tellOutOfMemory(
-  context: Context,
-  { kind, id }: { readonly kind: Pick<VmKind, "table">; readonly id: string },
-): void {
+export function tellOutOfMemory(context: Context, id: string): void {
   context.metrics.outOfMemory.add(1, "command");
   const event = {
     kind: "out_of_memory",
     reason: "a command was killed",
     ...{ lastAt: null, count: { more: 1 } },
   } as const;
-  tellRecurring(context.db, { id, table: kind.table }, [event]).catch((error: unknown) => {
+  tellRecurring(context.db, id, [event]).catch((error: unknown) => {
     context.log.warn({ err: error, vm_id: id }, "that a VM was out of memory could not be written down");
   });
 }

@@ -211,7 +211,7 @@ async function* observed<Event>(
       if (exit !== undefined) {
         outcome = "ok";
         executionOverhead.observe(Math.max(0, performance.now() - startedMs - exit.duration_ms) / 1_000);
-        if (exit.oom_killed) tellOutOfMemory(context, ref);
+        if (exit.oom_killed) tellOutOfMemory(context, ref.id);
       }
       yield event;
     }

@@ -15,7 +15,7 @@ export async function listPorts(context: Context, caller: Caller, ref: VmRef): P
       throw await vmError(context, caller, ref, error);
     },
   );
-  const open = await publicPorts(context.db, ref.kind, { orgId: caller.orgId, id: ref.id });
+  const open = await publicPorts(context.db, { orgId: caller.orgId, id: ref.id });
   const named = open.filter((port) => port !== EVERY_PORT);
   const numbers = new Set([...listening.items.map(({ port }) => port), ...named]);
   const items = [...numbers]
@@ -43,8 +43,8 @@ export async function setPortAccess(
   await kind.get(context, caller, id);
   if (isPublic) requireOpening(caller, kind);
   const owned = { orgId: caller.orgId, id, port };
-  if (!isPublic) await closePort(context.db, kind, owned);
-  else if (!(await openPort(context.db, kind, owned))) {
+  if (!isPublic) await closePort(context.db, owned);
+  else if (!(await openPort(context.db, owned))) {
     throw new SkerryError("quota_exceeded", `${PUBLIC_PORTS_MAX} ports of the ${kind.noun} are public.`, {
       remediation: "Close one of them.",
       context: { limit: PUBLIC_PORTS_MAX },
@@ -70,7 +70,7 @@ export async function openAllPorts(
   { kind, id }: Pick<VmRef, "kind" | "id">,
 ): Promise<void> {
   requireOpening(caller, kind);
-  await openPort(db, kind, { orgId: caller.orgId, id, port: EVERY_PORT });
+  await openPort(db, { orgId: caller.orgId, id, port: EVERY_PORT });
 }
 
 /** What a host says of a port, with the port and what to do. */

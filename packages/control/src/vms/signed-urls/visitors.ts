@@ -8,7 +8,6 @@ import { visitOf } from "./visit-cookie.ts";
 import { secretOf } from "../../api/authenticate-hook.ts";
 import type { Visitor } from "../../api/operation.ts";
 import { stateOf, type Context } from "../../context.ts";
-import type { Database } from "../../db/database.ts";
 import { BoundedMap } from "../../values/bounded-map.ts";
 import { BatchLoader } from "../../db/batch-loader.ts";
 import { isPublicPort } from "../public-ports.ts";
@@ -25,18 +24,14 @@ interface Owned {
   readonly port_options: PortOptions;
 }
 
-/** Of any organization: what it is asked for has no caller. */
-const owners = {
-  sandboxes: new BatchLoader<Owned>((db, ids) => readOwners(db, "sandboxes", ids)),
-  machines: new BatchLoader<Owned>((db, ids) => readOwners(db, "machines", ids)),
-} as const;
-
-async function readOwners(db: Database, table: VmKind["table"], ids: readonly string[]) {
+/** VMs of any organization: the request has no caller whose organization it could be. */
+const owners = new BatchLoader<Owned>(async (db, ids) => {
   const { rows } = await sql<Owned>`
-    select id, org_id, status, public_ports, ${table === "sandboxes" ? sql`port_options` : sql`'{}'::jsonb as port_options`}
-    from ${sql.table(table)} where id = any(${[...ids]}::text[])`.execute(db);
-  return rows.map((row) => [row.id, row] as const);
-}
+    select id, org_id, status, public_ports, port_options from vms where id = any(${[...ids]}::text[])`.execute(
+    db,
+  );
+  return rows.map((row) => [row.id, row]);
+});
 
 export interface Wanted {
   readonly kind: Pick<VmKind, "table" | "isId">;
@@ -148,5 +143,5 @@ async function ownerOf(
   { db }: Context,
   { kind, id }: Pick<Wanted, "kind" | "id">,
 ): Promise<Owned | undefined> {
-  return kind.isId(id) ? owners[kind.table].find(db, id) : undefined;
+  return kind.isId(id) ? owners.find(db, id) : undefined;
 }

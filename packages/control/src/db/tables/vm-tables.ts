@@ -1,0 +1,57 @@
+// MicroVMs. Each row is of one kind; the views `sandboxes` and `machines` add the columns of theirs.
+
+import type { ColumnType, Generated } from "kysely";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { NextEvent } from "./event-tables.ts";
+import type { Json, SetTime } from "./columns.ts";
+
+/** Columns of every microVM. */
+export interface VmColumns<Status extends string> {
+  id: string;
+  org_id: string;
+  name: string | null;
+  /** The name, while it finds this row; null where only the id does. */
+  unique_name: string | null;
+  template: string;
+  size: string;
+  vcpus: number;
+  memory_mib: number;
+  disk_gib: number;
+  status: Status;
+  status_since: Generated<Date>;
+  version: Generated<number>;
+  /** Another one with each change of what is shown; see db/migrations/0027-changes.ts. */
+  changed_seq: Generated<string>;
+  execution_id: string;
+  host_id: string;
+  /** Null: erased, because its destruction has begun. */
+  env: Json<Record<string, string | null>>;
+  metadata: Json<Record<string, string>>;
+  egress: Json<Egress>;
+  egress_version: Generated<number>;
+  egress_applied: Generated<number>;
+  /** Ports that need no token. */
+  public_ports: Generated<number[]>;
+  /** The snapshot that it comes from, or that was taken of it last. */
+  snapshot_id: string | null;
+  /** The internal snapshot of the fork that made it. */
+  forked_by: string | null;
+  created_at: Generated<Date>;
+  started_at: SetTime;
+  destroyed_at: SetTime;
+  reason: string | null;
+  /** Its host fell silent while it had the VM, and may still have it. */
+  host_lost: Generated<boolean>;
+  claimed_until: ColumnType<Date | null, Date | null, Date | null>;
+  attempts: Generated<number>;
+  retry_at: Generated<Date>;
+  /** What the end of the transition that is under way will be told as. */
+  next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
+}
+
+export interface VmTables {
+  vms: VmColumns<string> & {
+    /** Generated from the id. */
+    kind: ColumnType<"sandbox" | "machine", never, never>;
+  };
+}
