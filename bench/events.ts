@@ -84,13 +84,10 @@ async function measureCost({ platform, scale }: Bench): Promise<Measure[]> {
   return [ordered.measure, without.measure];
 }
 
-const OFF = [
-  "alter table sandboxes disable trigger sandboxes_change_noted",
-  "drop index if exists sandboxes_by_change",
-];
+const OFF = ["alter table vms disable trigger vms_change_noted", "drop index if exists vms_by_change"];
 const ON = [
-  "alter table sandboxes enable trigger sandboxes_change_noted",
-  "create index if not exists sandboxes_by_change on sandboxes (org_id, changed_in, changed_seq)",
+  "alter table vms enable trigger vms_change_noted",
+  "create index if not exists vms_by_change on vms (org_id, kind, changed_in, changed_seq)",
 ];
 
 async function createOnce(platform: Platform, series?: Series): Promise<void> {

@@ -20,7 +20,8 @@ const SUSPICIOUS =
 async function columns(): Promise<readonly Column[]> {
   const { rows } = await sql<Column>`
     select table_name || '.' || column_name as name, udt_name as type from information_schema.columns
-    where table_schema = 'public' order by 1`.execute(world.db);
+    join information_schema.tables using (table_schema, table_name)
+    where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`.execute(world.db);
   return rows;
 }
 

@@ -5,7 +5,6 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import type { Report } from "../src/background/background-service.ts";
-import { egress as egressMigration } from "../src/db/migrations/0002-egress.ts";
 import { denial } from "./support/fake-egress.ts";
 import { openReplica } from "./support/replica.ts";
 import { eventually, World, type Answer } from "./support/world.ts";
@@ -283,15 +282,4 @@ test("a change that another replica stored, and did not bring to the host, is br
   expect(onHost(id)).toEqual(closed);
   expect(await reconcile()).toMatchObject({ changed: 1, failed: 0 });
   expect(onHost(id)).toEqual(open);
-});
-
-test("sandboxes from before the firewall keep their closed network", async () => {
-  const { id } = await world.createSandbox({ egress: { mode: "deny_all" } });
-  // As before the later migrations that stand on these columns.
-  await sql`drop trigger sandboxes_change_noted on sandboxes`.execute(world.db);
-  await sql`alter table sandboxes drop column egress_version, drop column egress_applied`.execute(world.db);
-  await sql`update sandboxes set egress = egress - 'dns'`.execute(world.db);
-  await sql.raw(egressMigration).execute(world.db);
-  expect(await stored(id)).toEqual(closed);
-  expect(await reconcile()).toMatchObject({ changed: 0, failed: 0 });
 });

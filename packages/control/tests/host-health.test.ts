@@ -159,7 +159,7 @@ test("a machine that ends while its host is marked offline keeps nobody from eit
   // The monitor stops here when it has the machine and not yet its entry in the queue.
   await sql`create function stop_here() returns trigger language plpgsql
             as 'begin perform pg_advisory_xact_lock(1); return new; end'`.execute(db);
-  await sql`create trigger stop_here before update on machines for each row execute function stop_here()`.execute(
+  await sql`create trigger stop_here before update on vms for each row execute function stop_here()`.execute(
     db,
   );
   const [seen] = await machineFacts(db, [id]);

@@ -260,9 +260,9 @@ test("neither a token nor an environment, a command, its output or a file is eve
 });
 
 test("an unexpected error is logged with its stack and shown without any", async () => {
-  await sql`alter table sandboxes rename to hidden`.execute(world.db);
+  await sql`alter view sandboxes rename to hidden`.execute(world.db);
   const answer = await world.call("GET", "/v1/sandboxes");
-  await sql`alter table hidden rename to sandboxes`.execute(world.db);
+  await sql`alter view hidden rename to sandboxes`.execute(world.db);
   expect([answer.status, answer.body["code"]]).toEqual([500, "internal"]);
   expect(answer.text).not.toContain("sandboxes");
   const logged = world.log.find((line) => line["msg"] === "a request failed unexpectedly");

@@ -1,15 +1,16 @@
-import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { sql } from "kysely";
 import { beforeAll, expect, inject, test } from "vitest";
-import { openDatabase, openForMigration, type Database } from "../src/db/database.ts";
+import { openDatabase, type Database } from "../src/db/database.ts";
 import { readDump } from "../src/db/dump-reader.ts";
 import { applyMigrations, knownMigrations, migrate } from "../src/db/migrations.ts";
 import { readDumpedMigrations, restoreData } from "../src/db/restore-data.ts";
 import { asInserter } from "../src/db/restore-schema.ts";
+import { emptyDatabase, upTo, urlOf, within } from "./support/empty-database.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -23,27 +24,10 @@ beforeAll(() => {
   return () => admin.destroy();
 });
 
-async function emptyDatabase(): Promise<string> {
-  const name = `restored_${randomBytes(6).toString("hex")}`;
-  await sql`create database ${sql.id(name)} template template0`.execute(admin);
-  return name;
-}
-
 /** The newest, as the server is. */
 function program(name: string): string {
   const [major = ""] = readdirSync(PROGRAMS).toSorted((a, b) => Number(b) - Number(a));
   return join(PROGRAMS, major, "bin", name);
-}
-
-const urlOf = (name: string): string => `postgresql:///${name}?host=${folder}&user=skerry`;
-
-async function within<T>(name: string, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = openForMigration(urlOf(name));
-  try {
-    return await work(db);
-  } finally {
-    await db.destroy();
-  }
 }
 
 /** As `skerry backup` and `skerry restore` call the two programs. */
@@ -123,7 +107,6 @@ insert into sandboxes (id, org_id, name, template, mode, size, vcpus, memory_mib
 values ('sbx_1', 'org_1', 'name', 'base', 'ephemeral', 's', 1, 256, 'running', 'exe_1', 'hst_1', '{}', '{}', '{}', 1000, '2026-01-01Z');`;
 
 const newest = Math.max(...knownMigrations);
-const upTo = (last: number) => knownMigrations.filter((number) => number <= last);
 const versions: readonly (readonly [string, readonly number[]])[] = [
   ...[1, 2, 3, 5, 6, 8, 11, 15, 16, 17, 25, 27, 33, 37, 41, 46, newest].map(
     (last) => [`${last}`, upTo(last)] as const,

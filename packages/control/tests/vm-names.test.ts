@@ -5,7 +5,6 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { AuditList } from "@skerry/contract/audit/audit-event";
-import { vmNames } from "../src/db/migrations/0017-vm-names.ts";
 import { quoted } from "../src/values/quoted.ts";
 import { openReplica, type Replica } from "./support/replica.ts";
 import { type Answer, eventually, useWorld } from "./support/world.ts";
@@ -244,34 +243,11 @@ test("a call by id asks the database no more than before there were names", asyn
     world.call("POST", `/v1/sandboxes/${at}/execute`, { body: { command: "true" } });
   await execute(id);
   // Where it runs is known, and the token too: only the audit event is written. A table that cannot be read would be noticed.
-  await sql`alter table sandboxes rename to sandboxes_away`.execute(world.db);
+  await sql`alter table vms rename to vms_away`.execute(world.db);
   try {
     expect((await execute(id)).status).toBe(200);
   } finally {
-    await sql`alter table sandboxes_away rename to sandboxes`.execute(world.db);
+    await sql`alter table vms_away rename to vms`.execute(world.db);
   }
   expect((await execute("quick")).status).toBe(200);
-});
-
-test("names of before: one that only one living row has finds it, and those that several have block no migration", async () => {
-  const [alone, first, second, destroyed, oddId] = await Promise.all(
-    ["alone", "m1", "m2", "m3", "m4"].map((name) => idOf(create("sandboxes", `old ${name}`))),
-  );
-  await world.call("DELETE", `/v1/sandboxes/${destroyed}`);
-  await sql`drop index sandboxes_unique_name`.execute(world.db);
-  await sql`drop index machines_unique_name`.execute(world.db);
-  await sql`alter table sandboxes drop column unique_name`.execute(world.db);
-  await sql`alter table machines drop column unique_name`.execute(world.db);
-  await sql`update sandboxes set name = 'twice' where id in (${first}, ${second}, ${destroyed})`.execute(
-    world.db,
-  );
-  await sql`update sandboxes set name = 'mch_odd' where id = ${oddId}`.execute(world.db);
-  await sql.raw(vmNames).execute(world.db);
-  expect((await world.call("GET", "/v1/sandboxes/old%20alone")).body["id"]).toBe(alone);
-  expect(codeOf(await world.call("GET", "/v1/sandboxes/twice"))).toEqual([404, "sandbox_not_found"]);
-  expect((await world.call("GET", `/v1/sandboxes/${first}`)).body).toMatchObject({ name: "twice" });
-  expect((await world.call("GET", `/v1/sandboxes/${oddId}`)).body).toMatchObject({ name: "mch_odd" });
-  // The name is free, and from now on finds the new one.
-  const third = await idOf(create("sandboxes", "twice"));
-  expect((await world.call("GET", "/v1/sandboxes/twice")).body["id"]).toBe(third);
 });

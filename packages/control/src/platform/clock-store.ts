@@ -92,7 +92,7 @@ const claim = (table: string, where: RawBuilder<unknown>): Deadline => ({
 /** Times ahead at which something of a tenant ends. */
 export const deadlines: readonly Deadline[] = [
   {
-    table: "sandboxes",
+    table: "vms",
     column: "expires_at",
     putAt: sql`expires_at - timeout_ms * interval '1 millisecond'`,
     where: sql`status <> 'destroyed'`,

@@ -75,7 +75,10 @@ export async function openStepped(): Promise<{
 async function ageAll(db: Database, ms: number): Promise<void> {
   const { rows } = await sql<{ table: string; columns: string[] }>`
     select table_name as table, array_agg(column_name::text) as columns from information_schema.columns
-    where table_schema = 'public' and data_type = 'timestamp with time zone' group by 1`.execute(db);
+    join information_schema.tables using (table_schema, table_name)
+    where table_schema = 'public' and table_type = 'BASE TABLE' and data_type = 'timestamp with time zone' group by 1`.execute(
+    db,
+  );
   await db.transaction().execute(async (transaction) => {
     await sql`set local session_replication_role = replica`.execute(transaction);
     for (const { table, columns } of rows) {
