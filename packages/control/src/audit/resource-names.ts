@@ -41,8 +41,7 @@ async function namesOf(
 ): Promise<ReadonlyMap<string, string>> {
   const ids = sql`any(${[...new Set(wanted)]}::text[])`;
   const { rows } = await sql<{ id: string; name: string }>`
-    select id, name from sandboxes where id = ${ids} and org_id = ${orgId} and name is not null
-    union all select id, name from machines where id = ${ids} and org_id = ${orgId} and name is not null
+    select id, name from vms where id = ${ids} and org_id = ${orgId} and name is not null
     union all select id, name from snapshots where id = ${ids} and org_id = ${orgId} and name is not null
     union all select id, name from templates where id = ${ids} and org_id = ${orgId}
     union all select id, name from builds where id = ${ids} and org_id = ${orgId}

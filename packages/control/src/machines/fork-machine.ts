@@ -13,7 +13,7 @@ import { vmFork, type ForkedKind, type ForkParams } from "../snapshots/fork-vm.t
 import { wholeEnv } from "../vms/env.ts";
 import { finishDestroyingMachine } from "./destroy-machine.ts";
 import { bringCheck } from "./machine-checks.ts";
-import { abandonMachineForks, extendMachineForkClaims, findMachineForks } from "./machine-fork-store.ts";
+import { abandonMachineForks, findMachineForks } from "./machine-fork-store.ts";
 import { begun, insertMachine, transitionMachine, type MachineRow } from "./machine-store.ts";
 import { getRunningMachine, machineOf, machineVms } from "./machines.ts";
 
@@ -58,7 +58,6 @@ const forkedMachines: ForkedKind<MachineRow, Machine> = {
     const abandoned = await abandonMachineForks(context.db, snapshot.id, reason);
     return Promise.allSettled(abandoned.map((fork) => finishDestroyingMachine(context, fork)));
   },
-  extendClaims: extendMachineForkClaims,
   find: findMachineForks,
   show: machineOf,
 };

@@ -1,7 +1,6 @@
 // Rows of machines that one fork makes.
 
 import { sql } from "kysely";
-import { claimedAnew } from "../db/claims.ts";
 import type { Database, Queries } from "../db/database.ts";
 import { erasedEnv } from "../vms/env.ts";
 import type { MachineRow } from "./machine-store.ts";
@@ -19,13 +18,6 @@ export async function findMachineForks(
     db,
   );
   return rows;
-}
-
-/** Says that the fork is still being made. */
-export async function extendMachineForkClaims(db: Database, snapshotId: string): Promise<void> {
-  await sql`
-    update machines set claimed_until = ${claimedAnew}
-    where forked_by = ${snapshotId} and status = 'creating'`.execute(db);
 }
 
 /** Those that never ran, also where another writer has failed them meanwhile. They hold nothing that anybody could miss. */

@@ -70,18 +70,6 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
     .catch(refuseTakenName(machineTable, machine.name));
 }
 
-/** Says that this replica still works on this incarnation. */
-export async function extendMachineClaim(
-  db: Database,
-  { id, execution_id }: Pick<MachineRow, "id" | "execution_id">,
-): Promise<void> {
-  await sql`
-    update machines set claimed_until = ${claimedAnew}
-    where id = ${id} and execution_id = ${execution_id} and status in (${sql.join([...claimed])})`.execute(
-    db,
-  );
-}
-
 /** Undefined where it does not exist or is another organization's; the caller does not learn which. */
 export function findMachine(db: Database, orgId: string, id: string): Promise<MachineRow | undefined> {
   return batches.find(db, `${orgId} ${id}`);

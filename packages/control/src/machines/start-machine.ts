@@ -12,7 +12,6 @@ import { findHost, type HostRow } from "../hosts/host-rows.ts";
 import {
   begun,
   changeMachine,
-  extendMachineClaim,
   machineById,
   renewed,
   takenOver,
@@ -23,7 +22,7 @@ import {
 } from "./machine-store.ts";
 import { bringCheck } from "./machine-checks.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { keepVmClaim } from "../vms/vm-claims.ts";
 import type { Context } from "../context.ts";
 import { endedMachineOf, endMachine } from "./end-machine.ts";
 import { exitReasonOfStart } from "./exit-reason.ts";
@@ -197,7 +196,7 @@ export async function bringUp(
     readonly timing?: RequestTiming;
   },
 ): Promise<MachineRow> {
-  using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
+  using _claim = keepVmClaim(context, row);
   const client = context.hosts.client(address);
   try {
     const machine = { command: row.command, disk };

@@ -1,8 +1,8 @@
 // The stop of a machine that was asked for: SIGTERM, the grace, SIGKILL, and its disk stays.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { atRest, extendMachineClaim, transitionMachine, type MachineRow } from "./machine-store.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { atRest, transitionMachine, type MachineRow } from "./machine-store.ts";
+import { keepVmClaim } from "../vms/vm-claims.ts";
 import type { Context } from "../context.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 
@@ -27,7 +27,7 @@ export async function stopMachineOnHost(
   row: Stopping,
   { stop, unusedMs }: { readonly stop?: AbortSignal | undefined; readonly unusedMs?: number } = {},
 ): Promise<MachineRow | undefined> {
-  using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
+  using _claim = keepVmClaim(context, row);
   const client = await clientOf(context, row);
   const vm = await client.stopVm(row, row.stop_timeout_ms, { stop, unusedMs }).catch(nothingThere);
   return transitionMachine(context.db, row, "stopped", {

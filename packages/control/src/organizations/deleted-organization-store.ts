@@ -26,10 +26,9 @@ export async function vmsLeftIn(
 ): Promise<{ readonly sandboxes: number; readonly machines: number }> {
   const { rows } = await sql<{ sandboxes: number; machines: number }>`
     select
-      (select count(*) from sandboxes where org_id = ${orgId} and status not in ('failed', 'destroyed'))::integer as sandboxes,
-      (select count(*) from machines where org_id = ${orgId} and status <> 'destroyed')::integer as machines`.execute(
-    transaction,
-  );
+      count(*) filter (where kind = 'sandbox' and status <> 'failed')::integer as sandboxes,
+      count(*) filter (where kind = 'machine')::integer as machines
+    from vms where org_id = ${orgId} and status <> 'destroyed'`.execute(transaction);
   return rows[0] ?? { sandboxes: 0, machines: 0 };
 }
 

@@ -9,7 +9,7 @@ import type { Creation } from "../idempotency/create-once.ts";
 import { vmFork, type ForkedKind, type ForkParams } from "../snapshots/fork-vm.ts";
 import { readSize } from "../values/sizes.ts";
 import { wholeEnv } from "../vms/env.ts";
-import { extendForkClaims, findForks } from "./fork-store.ts";
+import { findForks } from "./fork-store.ts";
 import { resumeSandbox } from "./resume-sandbox.ts";
 import { sandboxQuotas } from "./sandbox-quotas.ts";
 import { insertSandbox, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
@@ -57,7 +57,6 @@ const forkedSandboxes: ForkedKind<SandboxRow, Sandbox> = {
         await client.destroyVm(fork);
       }),
     ),
-  extendClaims: extendForkClaims,
   find: findForks,
   show: sandboxOf,
 };

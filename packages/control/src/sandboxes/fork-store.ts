@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import { claimedAnew } from "../db/claims.ts";
-import type { Database, Queries } from "../db/database.ts";
+import type { Queries } from "../db/database.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 
 /** All that were made of this internal snapshot. */
@@ -8,11 +7,4 @@ export async function findForks(db: Queries, orgId: string, snapshotId: string):
   const { rows } = await sql<SandboxRow>`
     select * from sandboxes where forked_by = ${snapshotId} and org_id = ${orgId} order by id`.execute(db);
   return rows;
-}
-
-/** Says that the fork is still being made. */
-export async function extendForkClaims(db: Database, snapshotId: string): Promise<void> {
-  await sql`
-    update sandboxes set claimed_until = ${claimedAnew}
-    where forked_by = ${snapshotId} and status = 'creating'`.execute(db);
 }

@@ -7,10 +7,10 @@ import type { Context } from "../context.ts";
 import type { PauseOptions } from "../host-client/snapshot-calls.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { isAnswer } from "../vms/is-answer.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
 import { TRIES_MAX } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
-import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 import { beginPausing } from "./begin-pausing.ts";
 import { ended, notRunning } from "./sandboxes.ts";
@@ -60,7 +60,7 @@ export async function finishPausing(
   options: PauseOptions = {},
 ): Promise<SandboxRow | undefined> {
   context.vmLocations.forget(row.id);
-  using _claim = keepClaim(context, () => extendClaim(context.db, row));
+  using _claim = keepVmClaim(context, row);
   try {
     const client = await clientOf(context, row);
     await client.snapshots.pause(row, { ...options, sync: row.reboots });

@@ -12,17 +12,10 @@ import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { isAnswer } from "../vms/is-answer.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
 import { takesWork } from "../vms/vm-kind.ts";
 import { adoptSandbox, findSandboxVersion } from "./adoption-store.ts";
-import {
-  dropClaim,
-  extendClaim,
-  findSandbox,
-  keepSandboxAlive,
-  transitionSandbox,
-  type SandboxRow,
-} from "./sandbox-store.ts";
+import { findSandbox, keepSandboxAlive, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 import { tellReaper } from "./tell-reaper.ts";
 import { ended, expired, notRunning } from "./sandboxes.ts";
@@ -77,7 +70,7 @@ async function resume(
   );
   if (reserved?.row === undefined) return undefined;
   const { row: resuming, address } = reserved;
-  using _claim = keepClaim(context, () => extendClaim(context.db, resuming));
+  using _claim = keepVmClaim(context, resuming);
   const life = { id: row.id, execution_id: newIdAfter("incarnation", row.execution_id) };
   const client = context.hosts.client(address);
   try {

@@ -16,20 +16,13 @@ import { bringSnapshot, holdSnapshotOn } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
 import { postpone } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { AGAIN, afterAttempt } from "./after-attempt.ts";
 import { adoptSandbox, findSandboxVersion } from "./adoption-store.ts";
 import type { SandboxFact } from "./sandbox-facts.ts";
-import {
-  dropClaim,
-  extendClaim,
-  findSandbox,
-  statusesPastSaving,
-  transitionSandbox,
-  type SandboxRow,
-} from "./sandbox-store.ts";
+import { findSandbox, statusesPastSaving, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { getSandbox, notRunning } from "./sandboxes.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 
@@ -123,7 +116,7 @@ async function finish(
 ): Promise<SandboxRow | undefined> {
   const { rollback } = row;
   if (rollback === null) throw new Error("the sandbox is not on its way to a snapshot");
-  using _claim = keepClaim(context, () => extendClaim(context.db, row));
+  using _claim = keepVmClaim(context, row);
   context.vmLocations.forget(row.id);
   const client = await clientOf(context, row);
   try {

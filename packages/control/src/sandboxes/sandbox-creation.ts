@@ -4,15 +4,9 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { timed } from "../metrics/timed.ts";
-import {
-  extendClaim,
-  findSandbox,
-  insertSandbox,
-  transitionSandbox,
-  type SandboxRow,
-} from "./sandbox-store.ts";
+import { findSandbox, insertSandbox, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { keepVmClaim } from "../vms/vm-claims.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
@@ -65,7 +59,7 @@ async function createSandbox(
     const { row, address } = await timing.measure("place", () =>
       takeRoom(context, { caller, params, attempt, writeMore }),
     );
-    using _claim = keepClaim(context, () => extendClaim(context.db, row));
+    using _claim = keepVmClaim(context, row);
     return await start(context, row, { address, attempt, timing, origin: params.origin });
   });
 }

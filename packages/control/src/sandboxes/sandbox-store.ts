@@ -102,24 +102,6 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
 /** Statuses in which a replica works on the sandbox, and says so by extending a claim. */
 const claimed: readonly SandboxStatus[] = ["creating", "pausing", "resuming"];
 
-/** Says that a replica is still at work on this incarnation. */
-export async function extendClaim(
-  db: Database,
-  { id, execution_id }: Pick<SandboxRow, "id" | "execution_id">,
-): Promise<void> {
-  await sql`
-    update sandboxes set claimed_until = ${claimedAnew}
-    where id = ${id} and execution_id = ${execution_id} and status in (${sql.join(claimed)})`.execute(db);
-}
-
-/** What came of its work is not known: VM cleanup finds out, and need not wait for the claim to lapse. */
-export async function dropClaim(
-  db: Database,
-  { id, version }: Pick<SandboxRow, "id" | "version">,
-): Promise<void> {
-  await sql`update sandboxes set claimed_until = null where id = ${id} and version = ${version}`.execute(db);
-}
-
 /** Until it expires, in milliseconds at the moment of the query: by the database's clock, which wrote `expires_at`, and not by a replica's own. */
 export type FoundSandbox = SandboxRow & { readonly left_ms: number };
 

@@ -10,12 +10,12 @@ import type { Amounts } from "../capacity/check-quotas.ts";
 import type { Reservation } from "../capacity/reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import type { Database, Queries } from "../db/database.ts";
+import type { Queries } from "../db/database.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf, type PlacedVm } from "../vms/creation/vm-specs.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { extendForkClaims, keepClaim } from "../vms/vm-claims.ts";
 import { vmError, type VmKind } from "../vms/vm-kind.ts";
 import {
   extendInternalClaim,
@@ -47,7 +47,6 @@ export interface ForkedKind<Row extends ForkedRow, Shown> {
   hasRun(context: Context, row: Row): Promise<void>;
   /** Ends what an attempt has made, each on its own. */
   undo(context: Context, made: Forks<Row>, how: Undoing): Promise<readonly PromiseSettledResult<unknown>[]>;
-  extendClaims(db: Database, snapshotId: string): Promise<void>;
   /** All that were made of this internal snapshot. */
   find(db: Queries, orgId: string, snapshotId: string): Promise<Row[]>;
   show(row: Row): Shown;
@@ -117,7 +116,7 @@ async function fork<Row extends ForkedRow, Shown>(
   const { snapshot, forks } = made;
   const client = context.hosts.client(address);
   using _claims = keepClaim(context, async () => {
-    await of.extendClaims(context.db, snapshot.id);
+    await extendForkClaims(context.db, snapshot.id);
     await extendInternalClaim(context, snapshot.id);
   });
   try {

@@ -8,7 +8,7 @@ import { checkSnapshotQuota } from "../capacity/snapshot-quota.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
-import { keepClaim } from "../vms/keep-claim.ts";
+import { keepClaim } from "../vms/vm-claims.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import {
