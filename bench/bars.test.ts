@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { judge } from "./bars.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 
 const measured = (bar: string, samples: readonly number[], more: Partial<Measure> = {}): Measure => ({
   what: "create, pool warm",

@@ -9,7 +9,7 @@
 // A bar is never met where an attempt has failed, nor where it is written wrongly: a run takes half an hour, so that is
 // told in its table and not by an exception.
 
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { isStatistic, statistics } from "./statistics.ts";
 
 export interface Verdict {

@@ -9,7 +9,7 @@ import { packTree } from "../packages/sdk/src/folder/tar-writer.ts";
 import type { Build, BuildRequest } from "../packages/sdk/src/skerry.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { create, type Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const SMALL_FILES = 10_000;

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { create, type Bench } from "./bench.ts";
 import { watchMemory } from "./memory.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const BYTES = 100_000_000;

@@ -5,7 +5,7 @@ import { create, expectSuccess, type Bench } from "./bench.ts";
 import { poolAtRest } from "./pool.ts";
 import type { Floor, FloorVm } from "./floor.ts";
 import { leftBehind } from "./left-behind.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range, Series } from "./series.ts";
 
 export async function measureBurst(bench: Bench): Promise<Measure[]> {

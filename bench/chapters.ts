@@ -17,7 +17,7 @@ import { measureHttp } from "./http.ts";
 import { measureCold, measureLife } from "./life.ts";
 import { measureMemory } from "./memory.ts";
 import { measureMove } from "./move.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { measurePorts } from "./ports.ts";
 import { measureSaved } from "./saved.ts";
 import { measureStreams } from "./streams.ts";

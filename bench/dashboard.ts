@@ -12,7 +12,7 @@ import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { create, type Bench } from "./bench.ts";
 import { ELSEWHERE, EXECUTION, prepare } from "./growth.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range, Series } from "./series.ts";
 
 const ROWS = 10_000;

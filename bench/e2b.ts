@@ -7,7 +7,7 @@ import { startPlatform, type Platform } from "../tests/support/platform.ts";
 import { assets, create, settings, type Bench } from "./bench.ts";
 import { residentMb } from "./memory.ts";
 import { poolAtRest } from "./pool.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, inParallel, range, Series } from "./series.ts";
 
 const BYTES = 100_000_000;

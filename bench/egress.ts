@@ -10,7 +10,7 @@ import type { Slot } from "../packages/host/src/network/slot.ts";
 import { Slots } from "../packages/host/src/network/slots.ts";
 import { sinkPort, World } from "../tests/support/world.ts";
 import { create, type Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range as countTo } from "./series.ts";
 
 const RANGE = "198.18.240.0/22";

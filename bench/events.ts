@@ -7,7 +7,7 @@ import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { create, type Bench } from "./bench.ts";
 import { poolAtRest } from "./pool.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const WITHOUT = "create answered, changes are not ordered";

@@ -1,7 +1,7 @@
 // A command in a sandbox that runs, over HTTP, in turns with a command in a container that runs.
 
 import { create, expectSuccess, type Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range, Series } from "./series.ts";
 
 const PODMAN_EXEC = "`podman exec … true`";

@@ -6,7 +6,7 @@ import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuPidOf, type Platform } from "../tests/support/platform.ts";
 import { create, expectSuccess, type Bench } from "./bench.ts";
 import { cpuTicks } from "./pool.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { inParallel, range, Series } from "./series.ts";
 
 const AT_ONCE = 4;

@@ -9,7 +9,7 @@ import { create, expectSuccess, type Bench } from "./bench.ts";
 import { pssMib } from "./fleet.ts";
 import type { Floor, FloorVm } from "./floor.ts";
 import { leftBehind } from "./left-behind.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const FEW = 10;

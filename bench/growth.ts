@@ -9,7 +9,7 @@ import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { create, type Bench } from "./bench.ts";
 import { poolAtRest } from "./pool.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 /** Creates that are not counted, before the first: a control that has just been started answers its first requests more slowly. */

@@ -19,7 +19,7 @@ import {
 } from "../packages/control/tests/support/simulated-hosts.ts";
 import { Postgres } from "../tests/support/postgres.ts";
 import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range, Series } from "./series.ts";
 
 const HOSTS = 1_000;

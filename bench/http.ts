@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range } from "./series.ts";
 
 const CONNECTIONS = 50;

@@ -5,7 +5,7 @@ import type { Platform } from "../tests/support/platform.ts";
 import { create, expectSuccess, type Bench } from "./bench.ts";
 import { poolAtRest } from "./pool.ts";
 import type { Floor } from "./floor.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const PODMAN_RUN = "`podman run --rm … true`";

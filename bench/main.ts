@@ -13,7 +13,8 @@ import { Bench, cache, root, settings } from "./bench.ts";
 import { chapters } from "./chapters.ts";
 import { describeMachine, git, loadNow } from "./machine.ts";
 import { picturesOf } from "./pictures.ts";
-import { report, type ChapterResults, type Results } from "./report.ts";
+import { report } from "./report.ts";
+import type { ChapterResults, Results } from "./results.ts";
 import { full, quick } from "./scale.ts";
 
 const PICTURES = "benchmarks";

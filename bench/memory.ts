@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "../tests/support/platform.ts";
 import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 
 const POLL_MS = 20;
 

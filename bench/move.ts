@@ -5,7 +5,7 @@ import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { freePort, startPlatform, until, type Platform } from "../tests/support/platform.ts";
 import { joinHost } from "../tests/support/second-host.ts";
 import { assets, create, type Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { range, Series } from "./series.ts";
 
 const TICK_MS = 10;

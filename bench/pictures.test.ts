@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { axisFor, linear } from "./axis.ts";
 import { picturesOf } from "./pictures.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 
 const chapter = (measures: readonly Measure[]) => ({ name: "life", title: "A life", about: "", measures });
 const measure = (more: Partial<Measure> = {}): Measure => ({

@@ -4,7 +4,7 @@
 import { axisFor, linear, type Axis } from "./axis.ts";
 import { shownNumber } from "./bars.ts";
 import { areaClass, canvas, dot, lineClass, path, type LegendEntry, type Point } from "./canvas.ts";
-import type { ChapterResults, Measure } from "./report.ts";
+import type { ChapterResults, Measure } from "./results.ts";
 import { statistics } from "./statistics.ts";
 
 export interface Picture {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { report, type Measure, type Results } from "./report.ts";
+import { report } from "./report.ts";
+import type { Measure, Results } from "./results.ts";
 
 const measure = (more: Partial<Measure> = {}): Measure => ({
   what: "create",

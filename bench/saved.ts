@@ -12,7 +12,7 @@ import { parseTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import type { VmRecord } from "../packages/host/src/vm/record/record.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { expectSuccess, type Bench } from "./bench.ts";
-import type { Measure, Unit } from "./report.ts";
+import type { Measure, Unit } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 // Samples as they come in. An attempt that fails is counted with its reason and never dropped: leaving it out would make every figure
 // better than what a user meets.
 
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 
 const REASON_MAX_CHARS = 200;
 

@@ -2,7 +2,7 @@
 
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { create, type Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 
 const BYTES = 100_000_000;

@@ -5,7 +5,7 @@ import type { Platform } from "../tests/support/platform.ts";
 import { create, expectSuccess, type Bench } from "./bench.ts";
 import { leftBehind } from "./left-behind.ts";
 import { residentMb, services } from "./memory.ts";
-import type { Measure } from "./report.ts";
+import type { Measure } from "./results.ts";
 import { attempt, range, Series } from "./series.ts";
 import { statistics } from "./statistics.ts";
 

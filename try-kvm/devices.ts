@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Bench } from "../bench/bench.ts";
-import type { Measure } from "../bench/report.ts";
+import type { Measure } from "../bench/results.ts";
 import { range, Series } from "../bench/series.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuPidOf, type Platform } from "../tests/support/platform.ts";

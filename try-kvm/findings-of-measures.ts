@@ -2,7 +2,7 @@
 
 import { figureOf, type Finding } from "@skerry/contract/hosts/finding";
 import { judge, NO_BAR } from "../bench/bars.ts";
-import type { Measure } from "../bench/report.ts";
+import type { Measure } from "../bench/results.ts";
 
 const IS_RATE = new Set<Measure["unit"]>(["MB/s", "/s"]);
 const SLOW =

@@ -4,7 +4,7 @@ import { freemem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findSize } from "@skerry/contract/sizes";
 import { assets } from "../bench/bench.ts";
-import type { Measure } from "../bench/report.ts";
+import type { Measure } from "../bench/results.ts";
 import { Series } from "../bench/series.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { freePort, startPlatform, until } from "../tests/support/platform.ts";

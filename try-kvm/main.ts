@@ -17,7 +17,7 @@ import { measureThroughput } from "../bench/egress.ts";
 import { measureExecute } from "../bench/execute.ts";
 import { measureCold, measureLife } from "../bench/life.ts";
 import { measureMove } from "../bench/move.ts";
-import type { Measure } from "../bench/report.ts";
+import type { Measure } from "../bench/results.ts";
 import { exitCodeOf } from "../packages/cli/src/local/doctor/doctor.ts";
 import { removalFinding } from "../packages/cli/src/local/doctor/removal-finding.ts";
 import { writeReport } from "../packages/cli/src/local/doctor/write-report.ts";

@@ -4,7 +4,7 @@ import { freemem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Bench } from "../bench/bench.ts";
 import { cpuTicks } from "../bench/pool.ts";
-import type { Measure } from "../bench/report.ts";
+import type { Measure } from "../bench/results.ts";
 import { inParallel, range, Series } from "../bench/series.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuPidOf, type Platform } from "../tests/support/platform.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Measure } from "../bench/report.ts";
+import type { Measure } from "../bench/results.ts";
 import { cpuFinding, mergeFinding, processFinding } from "./boundary.ts";
 import { findingsOfMeasures } from "./findings-of-measures.ts";
 

@@ -3,6 +3,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { SkerryApiError, SkerryConnectionError, SkerryInputError } from "@skerry/sdk";
 import { CommanderError } from "commander";
+import type { Failure } from "./failure.ts";
 import { remedyOf } from "./remedies.ts";
 import { systemFailure } from "./system-words.ts";
 
@@ -11,15 +12,6 @@ import { systemFailure } from "./system-words.ts";
  * failed and not the command, so that a script can tell the two apart.
  */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, timedOut: 124, notRun: 125, brokenPipe: 141 } as const;
-
-export interface Failure {
-  readonly message: string;
-  readonly code: string;
-  readonly remediation?: string | undefined;
-  /** Printed below, each on a line of its own: the end of a log, what a program said. */
-  readonly lines?: readonly string[] | undefined;
-  readonly requestId?: string | undefined;
-}
 
 /** An end that the user must hear about, or (without `failure`) one that needs no words. */
 export interface Ending {

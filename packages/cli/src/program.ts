@@ -30,7 +30,8 @@ import { registerCompletionCommands } from "./commands/completion.ts";
 import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
 import { completeTree } from "./complete-tree.ts";
 import { addOtherWords, commandCalled } from "./other-words.ts";
-import { endingOf, InterruptedError, type Failure } from "./errors.ts";
+import { endingOf, InterruptedError } from "./errors.ts";
+import type { Failure } from "./failure.ts";
 
 /** What a program has beside the commands that call the API. */
 export interface LocalCommands {

@@ -1,7 +1,7 @@
 // Failures of this machine's file system, as sentences. The system has a name for each; what people need is the file and what is wrong with it.
 
 import { basename, dirname } from "node:path";
-import type { Failure } from "./errors.ts";
+import type { Failure } from "./failure.ts";
 
 type Words = readonly [code: string, sentence: (path: string) => string, remedy?: string];
 

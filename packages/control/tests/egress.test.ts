@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import type { Report } from "../src/background/background-service.ts";
-import { denial } from "./support/fake-egress.ts";
+import { denial } from "./support/fake-host-state.ts";
 import { openReplica } from "./support/replica.ts";
 import { eventually, World, type Answer } from "./support/world.ts";
 

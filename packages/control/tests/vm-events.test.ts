@@ -13,7 +13,7 @@ import { restartQueue } from "../src/machines/restart-queue.ts";
 import { idlePauser } from "../src/platform/idle-pauser.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { listVmEvents, tellRecurring, type Recurring } from "../src/vms/events/event-store.ts";
-import { denial } from "./support/fake-egress.ts";
+import { denial } from "./support/fake-host-state.ts";
 import type { FakeHost } from "./support/fake-host.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually, type World } from "./support/world.ts";

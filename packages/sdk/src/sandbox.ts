@@ -18,12 +18,23 @@ import type { FollowEvent, FollowOptions, ExecutionOptions } from "./executions.
 import type { Page, PageOptions } from "./pages.ts";
 import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
-import type { SetEgressOptions, SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
+import type { SetEgressOptions, SignUrlOptions, SnapshotOptions, VmCalls } from "./vm-calls.ts";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { Forward, ForwardOptions } from "./forward.ts";
 import type { FileSystem } from "./file-system.ts";
 import type { CallOptions, CreateOptions } from "./http.ts";
-import type { Sandboxes } from "./sandboxes.ts";
+
+/** The calls that a sandbox makes with its own id; `Sandboxes` has them for any id. */
+export interface SandboxCalls extends VmCalls {
+  get(id: string, options?: CallOptions): Promise<Sandbox>;
+  update(id: string, changes: SandboxUpdateRequest, options?: CallOptions): Promise<Sandbox>;
+  keepalive(id: string, timeout?: Duration, options?: CallOptions): Promise<Sandbox>;
+  pause(id: string, options?: CallOptions): Promise<Sandbox>;
+  resume(id: string, options?: CallOptions): Promise<Sandbox>;
+  fork(id: string, count?: number, options?: CreateOptions): Promise<Sandbox[]>;
+  rollback(id: string, snapshot: string, options?: CallOptions): Promise<Sandbox>;
+  destroy(id: string, options?: CallOptions): Promise<void>;
+}
 
 /** `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the end of the block. */
 export class Sandbox {
@@ -32,10 +43,10 @@ export class Sandbox {
     Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), { value: inspected });
   }
 
-  readonly #sandboxes: Sandboxes;
+  readonly #sandboxes: SandboxCalls;
   #info: SandboxInfo;
 
-  constructor(sandboxes: Sandboxes, info: SandboxInfo) {
+  constructor(sandboxes: SandboxCalls, info: SandboxInfo) {
     this.#sandboxes = sandboxes;
     this.#info = info;
   }

@@ -31,8 +31,8 @@ import {
   type CertificateFor,
   type ConnectionLimits,
   type KeyPair,
-  type Listener,
 } from "../http/http-server.ts";
+import type { Listener } from "../http/counted-request.ts";
 import { openDoors } from "../http/open-doors.ts";
 import { buildSerializer } from "../http/build-serializer.ts";
 import { validatorCompiler } from "../http/validator-compiler.ts";

@@ -14,7 +14,7 @@ import {
 import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
 import type { Caller, Tenant } from "../caller.ts";
-import type { Context } from "../context.ts";
+import type { AuditSink } from "./audit-sink.ts";
 import { checkAction } from "./check-action.ts";
 import { withNames } from "./resource-names.ts";
 import { checkText } from "../values/check-text.ts";
@@ -55,7 +55,7 @@ export interface CallerAct extends Omit<Act, "detail" | "isOfPath"> {
  * What has already happened: its caller is told so whether the event can be stored or not. Where it cannot, it goes to the log, whole.
  */
 export async function recordCallAfterwards(
-  context: Pick<Context, "db" | "log" | "metrics">,
+  context: AuditSink,
   act: CallerAct,
   ending: Ending,
 ): Promise<void> {
@@ -68,10 +68,7 @@ export async function recordCallAfterwards(
 }
 
 /** The same for equal ones together. */
-export async function recordFolded(
-  context: Pick<Context, "db" | "log" | "metrics">,
-  events: readonly FoldedEvent[],
-): Promise<void> {
+export async function recordFolded(context: AuditSink, events: readonly FoldedEvent[]): Promise<void> {
   try {
     for (let start = 0; start < events.length; start += EVENTS_PER_STATEMENT) {
       await insertAuditEvents(context.db, events.slice(start, start + EVENTS_PER_STATEMENT));
@@ -84,7 +81,7 @@ export async function recordFolded(
 /** PostgreSQL takes 65,535 values in a statement, and an event has 14. */
 const EVENTS_PER_STATEMENT = 1_000;
 
-function sendToLog(context: Pick<Context, "log" | "metrics">, event: NewAuditEvent, error: unknown): void {
+function sendToLog(context: Pick<AuditSink, "log" | "metrics">, event: NewAuditEvent, error: unknown): void {
   context.metrics.auditLost.add(1);
   context.log.error({ err: error, audit_event: event }, "an audit event could not be stored");
 }
@@ -151,7 +148,7 @@ export function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
 }
 
 export async function listAuditLog(
-  context: Context,
+  context: { readonly db: Queries },
   orgId: string,
   query: AuditQuery,
 ): Promise<Page<AuditEvent>> {

@@ -2,8 +2,8 @@
 // are folded from the second one on. Other calls are folded where an organization has made very many within a day: the log then still tells who did what,
 // when and how often, and the ids of single resources no more.
 
-import type { Context } from "../context.ts";
 import { eventOfCall, recordCallAfterwards, recordFolded, type CallerAct, type Ending } from "./audit-log.ts";
+import type { AuditSink } from "./audit-sink.ts";
 import { FoldedEvents } from "./folded-events.ts";
 import type { NewAuditEvent } from "./insert-audit-events.ts";
 
@@ -13,7 +13,7 @@ export const EVENTS_PER_DAY = 100_000;
 const DAY_MS = 24 * 3_600_000;
 
 export class AuditTrail {
-  readonly #context: Pick<Context, "db" | "log" | "metrics">;
+  readonly #context: AuditSink;
   readonly #perDay: number;
   readonly #refusals: FoldedEvents;
   readonly #beyond: FoldedEvents;
@@ -21,7 +21,7 @@ export class AuditTrail {
   /** Events of today, by organization. */
   #counts = new Map<string, number>();
 
-  constructor(context: Pick<Context, "db" | "log" | "metrics">, perDay = EVENTS_PER_DAY) {
+  constructor(context: AuditSink, perDay = EVENTS_PER_DAY) {
     this.#context = context;
     this.#perDay = perDay;
     const folding = (action: "organization.refusals" | "organization.calls") =>

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { Credentials } from "./bearer-store.ts";
-import type { Confirmed, Expired } from "./token-cache.ts";
+import type { Confirmed, Expired, TokenCache } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
 
 export { keyOf, type Credentials } from "./bearer-store.ts";
 
@@ -28,7 +27,10 @@ export function readCredentials(secret: string | undefined, orgId: string | unde
 }
 
 /** Who calls, by the token's secret and the organization that the request names. */
-export async function authenticate(context: Context, credentials: Credentials): Promise<Caller> {
+export async function authenticate(
+  context: { readonly tokenCache: TokenCache },
+  credentials: Credentials,
+): Promise<Caller> {
   return confirmedCaller(await context.tokenCache.find(credentials));
 }
 

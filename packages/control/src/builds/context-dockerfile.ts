@@ -9,7 +9,8 @@ import {
   withDockerfile,
 } from "@skerry/contract/builds/plan/dockerfile-step";
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import type { VmRef } from "../host-client/vm-ref.ts";
 import type { StepRow } from "./build-store.ts";
 import { readGuestText } from "./read-guest-file.ts";
 

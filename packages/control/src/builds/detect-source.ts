@@ -16,7 +16,8 @@ import { isUndetected, planBuild } from "@skerry/contract/builds/plan/plan-build
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import type { Database } from "../db/database.ts";
-import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import type { VmRef } from "../host-client/vm-ref.ts";
 import { listHostRows } from "../hosts/host-rows.ts";
 import { findTemplate } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";

@@ -3,7 +3,8 @@
 import { IMAGE_DIGEST_FILE } from "@skerry/contract/builds/plan/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
-import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import type { VmRef } from "../host-client/vm-ref.ts";
 import { noteSource, type BuildRow, type StepRow } from "./build-store.ts";
 import { readGuestFile } from "./read-guest-file.ts";
 

@@ -1,7 +1,8 @@
 // A small file that a step has left in the build's microVM, where tenants may have written anything.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import type { VmRef } from "../host-client/vm-ref.ts";
 
 interface GuestFile {
   readonly path: string;

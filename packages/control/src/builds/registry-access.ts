@@ -14,7 +14,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import { registryOf } from "@skerry/contract/registries/registry-host";
 import { GROUP_BEFORE } from "@skerry/contract/templates/template-name";
 import type { Context } from "../context.ts";
-import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import type { VmRef } from "../host-client/vm-ref.ts";
 import { hasRegistryLogins, openRegistryLogins, type RegistryLogin } from "../registries/registries.ts";
 import type { StepRow } from "./build-store.ts";
 

@@ -17,7 +17,7 @@ import {
 } from "@skerry/contract/host-api/executions";
 import { Deadline } from "./deadline.ts";
 import { hostErrorOfCall } from "./host-errors.ts";
-import type { VmRef } from "./host-client.ts";
+import type { VmRef } from "./vm-ref.ts";
 import type { HostTransport } from "./host-transport.ts";
 
 /** What a reader of an execution gets. `position`: of all that it has got then. */

@@ -9,7 +9,7 @@ import { DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/fi
 import type { FileEvent } from "@skerry/contract/vms/watches";
 import { Deadline } from "./deadline.ts";
 import { fileEventsOf } from "./file-events.ts";
-import type { VmRef } from "./host-client.ts";
+import type { VmRef } from "./vm-ref.ts";
 import { readJson, type HostTransport } from "./host-transport.ts";
 
 export interface FileBody {

@@ -34,12 +34,7 @@ import { SavedMoveCalls } from "./saved-move-calls.ts";
 import { SnapshotCalls } from "./snapshot-calls.ts";
 import { PortCalls } from "./port-calls.ts";
 import { TemplateCalls } from "./template-calls.ts";
-
-/** The incarnation of a VM that a call means. */
-export interface VmRef {
-  readonly id: string;
-  readonly execution_id: string;
-}
+import type { VmRef } from "./vm-ref.ts";
 
 export interface VmStartOptions {
   readonly stop?: AbortSignal | undefined;

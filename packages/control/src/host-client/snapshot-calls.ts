@@ -12,7 +12,7 @@ import {
 import { SkerryError } from "@skerry/contract/errors";
 import { Vm } from "@skerry/contract/host-api/vm";
 import { Deadline } from "./deadline.ts";
-import type { VmRef } from "./host-client.ts";
+import type { VmRef } from "./vm-ref.ts";
 import type { HostTransport } from "./host-transport.ts";
 
 const CALL_DEADLINE_MS = 15_000;

@@ -20,7 +20,7 @@ import {
   type StoreLayer,
 } from "@skerry/contract/host-api/stored-layers";
 import { Deadline } from "./deadline.ts";
-import type { VmRef } from "./host-client.ts";
+import type { VmRef } from "./vm-ref.ts";
 import type { HostTransport } from "./host-transport.ts";
 
 const CALL_DEADLINE_MS = 15_000;

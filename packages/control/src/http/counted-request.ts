@@ -83,3 +83,5 @@ function bytesOf(chunk: unknown, encoding: unknown): number {
   if (typeof chunk !== "string") return 0;
   return Buffer.byteLength(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
 }
+
+export type Listener = (request: CountedRequest, response: CountedResponse) => void;

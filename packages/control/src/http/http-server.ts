@@ -11,7 +11,7 @@ import { setResponseHeaders } from "./response-headers.ts";
 import { answerCors, answerOpenCors } from "./cors.ts";
 import { answerBrokenHttp } from "./errors.ts";
 import { originForm } from "./request-headers.ts";
-import { CountedRequest, CountedResponse } from "./counted-request.ts";
+import { CountedRequest, CountedResponse, type Listener } from "./counted-request.ts";
 import { logRequest, statusOf } from "./log-request.ts";
 import { countRequestBegin, countRequestEnd } from "./count-requests.ts";
 import { acceptUpgrades, isWebSocket } from "./upgrades.ts";
@@ -45,8 +45,6 @@ export interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }
-
-export type Listener = (request: CountedRequest, response: CountedResponse) => void;
 
 /** Where requests are logged and counted. */
 export interface RequestSinks {

@@ -9,7 +9,7 @@ import type { FastifyRequest } from "fastify";
 import { WebSocketServer, type WebSocket } from "ws";
 import { SkerryError } from "@skerry/contract/errors";
 import { CountedResponse, countedRequestOf, type CountedRequest } from "./counted-request.ts";
-import type { Listener } from "./http-server.ts";
+import type { Listener } from "./counted-request.ts";
 import { LINGER_MS } from "./unread-bodies.ts";
 
 /** Larger messages end a connection: what is sent in one piece is held in one. */

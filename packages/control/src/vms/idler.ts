@@ -1,6 +1,6 @@
 // A microVM that is put to rest when nothing has used it for a while.
 
-import type { VmRef } from "../host-client/host-client.ts";
+import type { VmRef } from "../host-client/vm-ref.ts";
 
 export interface Idler extends VmRef {
   /** Address of its host. */

@@ -2,7 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { CheckChange, CheckState } from "@skerry/contract/host-api/checks";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 export class FakeChecks {
@@ -14,14 +14,14 @@ export class FakeChecks {
   known = true;
 
   /** Undefined: the call is not about checks. */
-  serve(host: FakeHost, call: HostCall): Promise<void> | undefined {
+  serve(host: FakeHostState, call: HostCall): Promise<void> | undefined {
     if (call.what === "PUT check") return this.#set(host, call);
     const isList = call.request.method === "GET" && call.url.pathname === "/checks";
     return isList ? this.#list(call) : undefined;
   }
 
   /** Has it find this; the next heartbeat tells that there is something to read. */
-  find(host: FakeHost, id: string, found: Pick<CheckState, "status"> & Partial<CheckState>): void {
+  find(host: FakeHostState, id: string, found: Pick<CheckState, "status"> & Partial<CheckState>): void {
     const change = this.told.get(id);
     if (change?.check === undefined) throw new Error(`the host was told of no check of ${id}`);
     this.states.set(id, stateOf(id, change, found));
@@ -34,7 +34,7 @@ export class FakeChecks {
     this.states.clear();
   }
 
-  async #set(host: FakeHost, { id, request, response }: HostCall): Promise<void> {
+  async #set(host: FakeHostState, { id, request, response }: HostCall): Promise<void> {
     this.#requireKnown();
     const change = await readBody<CheckChange>(request);
     host.require(id, change.execution_id);

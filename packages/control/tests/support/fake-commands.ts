@@ -8,7 +8,7 @@ import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
 import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { readCommand, type HostCall } from "./fake-http.ts";
 
 const STREAM = 1;
@@ -46,11 +46,11 @@ export function gateOf(name: string): Gate {
 export const contextDigests = new Map<string, string>();
 
 /** Undefined: the call runs no command. */
-export function serveCommands(host: FakeHost, call: HostCall): Promise<void> | undefined {
+export function serveCommands(host: FakeHostState, call: HostCall): Promise<void> | undefined {
   return call.what === "POST execute" ? execute(host, call) : undefined;
 }
 
-async function execute(host: FakeHost, { id, request, response }: HostCall): Promise<void> {
+async function execute(host: FakeHostState, { id, request, response }: HostCall): Promise<void> {
   host.require(id);
   const command = await readCommand(request, host.passesInput);
   host.commands.push(command);

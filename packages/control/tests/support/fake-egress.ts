@@ -2,26 +2,17 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { EgressChange } from "@skerry/contract/host-api/vm";
-import type { EgressDenial, HostEgressReport } from "@skerry/contract/vms/egress";
-import type { FakeHost } from "./fake-host.ts";
+import type { HostEgressReport } from "@skerry/contract/vms/egress";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
-export const denial: EgressDenial = {
-  address: "203.0.113.9",
-  port: 25,
-  protocol: "tcp",
-  rule: "deny_all",
-  count: 3,
-  last_at: "2026-01-01T00:00:00.000Z",
-};
-
 /** Undefined: the call is not about egress. */
-export function serveEgress(host: FakeHost, call: HostCall): Promise<void> | undefined {
+export function serveEgress(host: FakeHostState, call: HostCall): Promise<void> | undefined {
   if (call.what === "PUT egress") return set(host, call);
   return call.what === "GET egress" ? tell(host, call) : undefined;
 }
 
-async function set(host: FakeHost, { id, request, response }: HostCall): Promise<void> {
+async function set(host: FakeHostState, { id, request, response }: HostCall): Promise<void> {
   const change = await readBody<EgressChange>(request);
   host.require(id, change.execution_id);
   await host.beforeEgress(id);
@@ -34,13 +25,13 @@ async function set(host: FakeHost, { id, request, response }: HostCall): Promise
   sendJson(response, 200, reportOf(host, id));
 }
 
-async function tell(host: FakeHost, { id, url, response }: HostCall): Promise<void> {
+async function tell(host: FakeHostState, { id, url, response }: HostCall): Promise<void> {
   host.require(id, url.searchParams.get("execution_id"));
   host.fail("egress");
   sendJson(response, 200, reportOf(host, id));
 }
 
-function reportOf(host: FakeHost, id: string): HostEgressReport {
+function reportOf(host: FakeHostState, id: string): HostEgressReport {
   const vm = host.vms.get(id);
   if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
   const { private_cidrs: _, ...policy } = vm.spec.egress;

@@ -7,7 +7,7 @@ import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import type { ExecutionState, StartExecution } from "@skerry/contract/host-api/executions";
 import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
 import { cleanExit, drained, gateOf } from "./fake-commands.ts";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 const STREAM = 1;
@@ -154,11 +154,11 @@ export class FakeExecutions {
   imageStep: ((execution: FakeExecution) => void) | undefined;
 
   /** Undefined: the call is not about executions. */
-  serve(host: FakeHost, call: HostCall): Promise<void> | undefined {
+  serve(host: FakeHostState, call: HostCall): Promise<void> | undefined {
     return call.what.endsWith(" executions") ? this.#answer(host, call) : undefined;
   }
 
-  async #answer(host: FakeHost, { id: vm, url, request, response }: HostCall): Promise<void> {
+  async #answer(host: FakeHostState, { id: vm, url, request, response }: HostCall): Promise<void> {
     host.require(vm, url.searchParams.get("execution_id") ?? undefined);
     const [, , , , id, part] = url.pathname.split("/");
     if (id === undefined) {

@@ -8,19 +8,9 @@ import type { ChangeEntry } from "@skerry/contract/host-api/files";
 import type { FileAttributes } from "@skerry/contract/vms/file-attributes";
 import type { FileInfo } from "@skerry/contract/vms/files";
 import { sendAll } from "./fake-commands.ts";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState, StoredFile } from "./fake-host-state.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 import { FakeWatches } from "./fake-watches.ts";
-
-/** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
-export interface StoredFile {
-  readonly size: number;
-  readonly sha256: string;
-  readonly mode: number;
-  readonly attributes?: FileAttributes;
-  /** Kept only where it is small. */
-  readonly content: Buffer;
-}
 
 const KEPT_BYTES = 1024 * 1024;
 
@@ -38,7 +28,7 @@ const entry = { size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" } as
 export const watches = new FakeWatches();
 
 /** A call into a VM that no other room takes. A change of an entry names the incarnation in its body. */
-export async function serveFiles(host: FakeHost, call: HostCall): Promise<void> {
+export async function serveFiles(host: FakeHostState, call: HostCall): Promise<void> {
   const { id, what, url } = call;
   host.require(id, what === "PATCH entry" ? undefined : url.searchParams.get("execution_id"));
   host.fail(what === "PUT file" ? "write" : "files");

@@ -4,15 +4,15 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 /** Undefined: the call is about a VM. */
-export function serveHost(host: FakeHost, call: HostCall): Promise<void> | undefined {
+export function serveHost(host: FakeHostState, call: HostCall): Promise<void> | undefined {
   return call.url.pathname.startsWith("/vms") ? undefined : answer(host, call);
 }
 
-async function answer(host: FakeHost, { url, request, response }: HostCall): Promise<void> {
+async function answer(host: FakeHostState, { url, request, response }: HostCall): Promise<void> {
   if (url.pathname === "/info") return sendJson(response, 200, infoOf(host, host.savedMoves.runsHere));
   if (url.pathname === "/cache/sweep") return sendJson(response, 200, { removed: 3 });
   if (host.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");

@@ -2,11 +2,11 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 /** Undefined: the call is not about the life of a VM. */
-export function serveLife(host: FakeHost, call: HostCall): Promise<void> | undefined {
+export function serveLife(host: FakeHostState, call: HostCall): Promise<void> | undefined {
   switch (call.what) {
     case "GET /vms":
       return list(host, call);
@@ -21,13 +21,13 @@ export function serveLife(host: FakeHost, call: HostCall): Promise<void> | undef
   }
 }
 
-async function list(host: FakeHost, { response }: HostCall): Promise<void> {
+async function list(host: FakeHostState, { response }: HostCall): Promise<void> {
   host.fail("list");
   await host.beforeList();
   sendJson(response, 200, { items: [...host.vms.values()].map(publicPart) });
 }
 
-async function start(host: FakeHost, { id, request, response }: HostCall): Promise<void> {
+async function start(host: FakeHostState, { id, request, response }: HostCall): Promise<void> {
   response.setHeader("server-timing", host.startTiming);
   const spec = await readBody<VmSpec>(request);
   await host.beforeStart(id);
@@ -54,7 +54,11 @@ async function start(host: FakeHost, { id, request, response }: HostCall): Promi
 }
 
 /** Of what runs, only a later life of a sandbox, at a snapshot, takes the place. Of a machine that has stopped the disk goes as well. */
-async function takePlace(host: FakeHost, id: string, { execution_id, from, machine }: VmSpec): Promise<void> {
+async function takePlace(
+  host: FakeHostState,
+  id: string,
+  { execution_id, from, machine }: VmSpec,
+): Promise<void> {
   const before = host.vms.get(id);
   if (before === undefined || before.execution_id === execution_id) return;
   const isAtSnapshot = from?.kind === "snapshot";
@@ -67,7 +71,7 @@ async function takePlace(host: FakeHost, id: string, { execution_id, from, machi
   await host.snapshots.betweenLives();
 }
 
-async function destroy(host: FakeHost, { id, url, response }: HostCall): Promise<void> {
+async function destroy(host: FakeHostState, { id, url, response }: HostCall): Promise<void> {
   await host.beforeDestroy(id);
   host.fail("destroy");
   if (host.stuck.has(id)) throw new SkerryError("internal", "device busy");
@@ -80,7 +84,7 @@ async function destroy(host: FakeHost, { id, url, response }: HostCall): Promise
   response.writeHead(204).end();
 }
 
-async function stop(host: FakeHost, { id, request, response }: HostCall): Promise<void> {
+async function stop(host: FakeHostState, { id, request, response }: HostCall): Promise<void> {
   const order = await readBody<StopVm>(request);
   host.stops.push(order);
   await host.beforeStop(id);

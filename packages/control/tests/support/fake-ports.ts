@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
 import { encodeJson, frameTypes } from "@skerry/contract/frames";
 import { PORT_PROTOCOL, type ListeningPort } from "@skerry/contract/host-api/ports";
-import type { FakeHost } from "./fake-host.ts";
+import type { FakeHostState } from "./fake-host-state.ts";
 import { sendJson, type HostCall } from "./fake-http.ts";
 import { PortConnection } from "../../src/host-client/port-connection.ts";
 
@@ -26,7 +26,7 @@ export class FakePorts {
   connections = 0;
 
   /** Undefined: the call is not about ports. Connections to them are upgrades, which `accept` takes. */
-  serve(host: FakeHost, { id, what, url, response }: HostCall): Promise<void> | undefined {
+  serve(host: FakeHostState, { id, what, url, response }: HostCall): Promise<void> | undefined {
     if (what !== "GET ports") return undefined;
     host.require(id, url.searchParams.get("execution_id"));
     sendJson(response, 200, { items: this.listening, truncated: false });

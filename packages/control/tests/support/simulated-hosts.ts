@@ -6,7 +6,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { newId } from "@skerry/contract/ids";
-import { HostClient, type VmRef } from "../../src/host-client/host-client.ts";
+import { HostClient } from "../../src/host-client/host-client.ts";
+import type { VmRef } from "../../src/host-client/vm-ref.ts";
 import { HostDirectory } from "../../src/host-client/host-directory.ts";
 import type { Database } from "../../src/db/database.ts";
 

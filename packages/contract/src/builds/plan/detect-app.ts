@@ -2,26 +2,16 @@
 // decides; a Procfile then has the last word about what is started.
 
 import { SkerryError } from "../../errors.ts";
-import type { ContextFiles, DetectedApp, RequestedStep } from "./build-plan.ts";
+import type { ContextFiles, DetectedApp } from "./build-plan.ts";
 import { detectNode } from "./detect-node.ts";
 import { detectPython, PYTHON_ENTRIES } from "./detect-python.ts";
 import { detectStatic } from "./detect-static.ts";
+import type { FoundApp } from "./found-app.ts";
 import { textOf } from "./manifests.ts";
 import { readProcfile } from "./procfile.ts";
 
 /** What a detected app is to listen to: it is told by the variable `PORT`. */
 const APP_PORT = 8_080;
-
-/** What one provider found. `command` is what starts the app, undefined where it says nothing of that. */
-export interface FoundApp {
-  readonly template: string;
-  readonly steps: readonly RequestedStep[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly command: string | undefined;
-  /** What to do where nothing says how it is started. */
-  readonly startRemedy: string;
-  readonly why: readonly string[];
-}
 
 const DOCKERFILE = "Dockerfile";
 

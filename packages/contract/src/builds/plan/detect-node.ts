@@ -2,7 +2,7 @@
 
 import { SkerryError } from "../../errors.ts";
 import type { ContextFiles, RequestedStep } from "./build-plan.ts";
-import type { FoundApp } from "./detect-app.ts";
+import type { FoundApp } from "./found-app.ts";
 import {
   commandText,
   jsonObject,

@@ -1,7 +1,7 @@
 // Apps of Python: what has a list of requirements, a project file, or a file that programs are usually begun in.
 
 import type { ContextFiles, RequestedStep } from "./build-plan.ts";
-import type { FoundApp } from "./detect-app.ts";
+import type { FoundApp } from "./found-app.ts";
 import { fileFault, textOf, tomlTables } from "./manifests.ts";
 import { pythonWhy } from "./python-version.ts";
 import { withSource } from "./with-source.ts";

@@ -1,7 +1,7 @@
 // Files that a browser gets as they are.
 
 import type { ContextFiles } from "./build-plan.ts";
-import type { FoundApp } from "./detect-app.ts";
+import type { FoundApp } from "./found-app.ts";
 import { copyStaticServer, serveFolder } from "./static-server.ts";
 
 /** Where the page may be, the first that is there. */

@@ -12,8 +12,8 @@ import {
   type ForwardFrame,
 } from "@skerry/contract/vms/forward";
 import { toSkerryError } from "../../http/errors.ts";
-import type { PortConnection } from "../../host-client/port-connection.ts";
 import { ForwardStream } from "./forward-stream.ts";
+import type { ForwardTarget } from "./forward-target.ts";
 
 /** Something on the way may cut a connection on which nothing moves; and a client that does not answer has gone. */
 const PING_MS = 15_000;
@@ -23,15 +23,6 @@ const LAST_WORD_MS = 500;
 const UNANSWERED_MAX = 8;
 /** More than all connections together may have waiting for a client: the rest is answers to what it sends while it does not read. */
 const UNSENT_MAX_BYTES = 16 * 1024 * 1024;
-
-export interface ForwardTarget {
-  /** One connection more. Throws a `SkerryError` where there is none. */
-  connect(left: AbortSignal): Promise<PortConnection>;
-  /** What to tell of a connection that was cut off. */
-  lost(error: unknown): Promise<unknown>;
-  /** Aborts with a `SkerryError` when all must end. */
-  readonly ended: AbortSignal;
-}
 
 /** Resolves when the client has gone, or was told why it must. */
 export async function runForward(socket: WebSocket, target: ForwardTarget): Promise<void> {

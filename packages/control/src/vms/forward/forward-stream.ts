@@ -9,7 +9,7 @@ import {
 } from "@skerry/contract/vms/forward";
 import { toSkerryError } from "../../http/errors.ts";
 import type { PortConnection } from "../../host-client/port-connection.ts";
-import type { ForwardTarget } from "./forward-session.ts";
+import type { ForwardTarget } from "./forward-target.ts";
 
 const GRANT_BYTES = FORWARD_WINDOW_BYTES / 4;
 /** More credit than any client has use for. */

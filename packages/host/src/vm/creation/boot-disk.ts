@@ -3,7 +3,7 @@
 import { startAgain } from "../../templates/start.ts";
 import { bootKept } from "../start/boot.ts";
 import type { LiveVm } from "../start/clone.ts";
-import type { CreationOptions, VmRequest } from "./creation.ts";
+import type { CreationOptions, VmRequest } from "./creation-request.ts";
 import type { NewVm } from "./new-vm.ts";
 
 /** `meanwhile` is called once `newVm.record` names the process, and the guest does not run before it has ended. */

@@ -5,11 +5,8 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
-import type { Size } from "@skerry/contract/sizes";
-import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../../network/slots.ts";
 import { belowClone } from "../../templates/frozen.ts";
-import type { TemplateLibrary } from "../../templates/library.ts";
 import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { saveBackingFiles } from "../disk/backing-files.ts";
 import { BUILD_ALLOWANCE_BYTES, checkDiskReserve } from "../disk/disk-reserve.ts";
@@ -18,45 +15,15 @@ import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import { isWithout, prepareRecord, saveRecord, type VmRecord, type Waking } from "../record/record.ts";
 import { syncFolder } from "../../system/sync-folder.ts";
-import { type RecordOwner } from "../record/read-records.ts";
 import { diskGone } from "../lifecycle/unreadable.ts";
-import type { Snapshots } from "../saved/snapshots.ts";
 import { bootDisk } from "./boot-disk.ts";
+import type { CreationOptions, VmRequest } from "./creation-request.ts";
 import { goOn, readOrigin } from "./from-saved.ts";
 import { rebootPaused } from "./reboot-paused.ts";
 import type { NewVm } from "./new-vm.ts";
 import { buildOn } from "../build/build-on.ts";
-import type { Layers } from "../disk/layers.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
 import { settled } from "../../system/settled.ts";
-import type { WarmVm } from "../warm/warm-clones.ts";
-
-export interface CreationOptions {
-  readonly resources: HostResources;
-  readonly layers: Layers;
-  readonly library: TemplateLibrary;
-  readonly snapshots: Snapshots;
-  readonly owner: RecordOwner;
-  readonly vmsFolder: string;
-  readonly instance: string;
-  readonly log: Logger;
-}
-
-export interface VmRequest {
-  readonly spec: VmSpec;
-  readonly size: Size;
-  /** A clone taken from the warm pool. Never for a machine: its disk and its console differ from a
-   *  sandbox's from the start. */
-  readonly warm: WarmVm | undefined;
-  /** The record of the machine's previous VM, whose disk is kept. */
-  readonly kept?: VmRecord | undefined;
-  /** The record of the sandbox that is paused under this id. */
-  readonly paused?: VmRecord | undefined;
-  readonly onFrozen?: OnFrozen | undefined;
-}
-
-/** Told how many milliseconds the VM has waited for its frozen template. */
-export type OnFrozen = (ms: number) => void;
 
 /** The first record of a new VM. Takes its network slot. */
 export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {

@@ -25,7 +25,7 @@ import {
   type RestoredVm,
 } from "../start/clone.ts";
 import { QemuStartError, startQemu, type StartedQemu } from "../record/vm-resources.ts";
-import type { CreationOptions, VmRequest } from "./creation.ts";
+import type { CreationOptions, VmRequest } from "./creation-request.ts";
 import type { NewVm } from "./new-vm.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
 import { settled } from "../../system/settled.ts";

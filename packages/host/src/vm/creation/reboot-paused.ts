@@ -4,7 +4,7 @@ import { removeSaved } from "../saved/saved-guest.ts";
 import { saveRecord } from "../record/record.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
-import type { CreationOptions } from "./creation.ts";
+import type { CreationOptions } from "./creation-request.ts";
 import { bootDisk } from "./boot-disk.ts";
 import { clearPaused, confirmPaused, type GoOnRequest } from "./from-saved.ts";
 import type { NewVm } from "./new-vm.ts";

@@ -4,7 +4,7 @@
 
 import { open, type FileHandle } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConsoleTimes } from "./console-times.ts";
+import { ConsoleTimes, type ConsolePiece } from "./console-times.ts";
 
 export interface ConsoleQuery {
   /** How many of the last lines come first. */
@@ -13,7 +13,7 @@ export interface ConsoleQuery {
   readonly follow: boolean;
 }
 
-export interface Header {
+interface Header {
   readonly ringBytes: number;
   readonly total: number;
   readonly writing: boolean;
@@ -23,13 +23,6 @@ export interface Header {
   readonly times: number;
   /** Where in the file they are. */
   readonly timesAt: number;
-}
-
-/** Bytes that came at one time. */
-export interface ConsolePiece {
-  readonly bytes: Buffer;
-  /** In ms since 1970; undefined where it is not known. */
-  readonly atMs: number | undefined;
 }
 
 const MAGIC = "SKRYLOG1";

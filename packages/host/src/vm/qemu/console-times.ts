@@ -2,13 +2,25 @@
 // time, in the order in which they were noted.
 
 import type { FileHandle } from "node:fs/promises";
-import type { ConsolePiece, Header } from "./console-log.ts";
 
 /** As in console-log.c. */
 const TIMES = 64 * 1024;
 const PAIR_BYTES = 16;
 /** The writer may be about to overwrite the oldest while they are read. */
 const MARGIN = 64;
+
+/** Bytes that came at one time. */
+export interface ConsolePiece {
+  readonly bytes: Buffer;
+  /** In ms since 1970; undefined where it is not known. */
+  readonly atMs: number | undefined;
+}
+
+/** Where the ring is in the file, and how many times were ever noted. */
+interface TimesRing {
+  readonly times: number;
+  readonly timesAt: number;
+}
 
 interface Moment {
   readonly position: number;
@@ -26,7 +38,7 @@ export class ConsoleTimes {
   }
 
   /** Reads what was noted since the last call. */
-  async refresh({ times, timesAt }: Header): Promise<void> {
+  async refresh({ times, timesAt }: TimesRing): Promise<void> {
     const first = Math.max(this.#read, times <= TIMES ? 0 : times - TIMES + MARGIN);
     for (let at = first; at < times;) {
       const slot = at % TIMES;

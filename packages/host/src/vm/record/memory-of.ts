@@ -3,7 +3,6 @@
 import { dirname, join } from "node:path";
 import type { BackingFiles } from "../disk/backing-files.ts";
 import { emptyMemory } from "../qemu/empty-memory.ts";
-import type { HostResources } from "./vm-resources.ts";
 
 /** The frozen template's memory file, or one without data for a guest that came without a template: one that booted by itself, or that brought
  *  its memory along from another host. */
@@ -13,7 +12,7 @@ export type MemoryOf = "template" | "own";
 export const TEMPLATE_MEMORY = "memory";
 
 export async function memoryOf(
-  { emptyMemoryFolder }: Pick<HostResources, "emptyMemoryFolder">,
+  { emptyMemoryFolder }: { readonly emptyMemoryFolder: string },
   { memory_of, below }: { readonly memory_of: MemoryOf; readonly below: BackingFiles },
   memoryMib: number,
 ): Promise<string> {
