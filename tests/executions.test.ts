@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Execution, ExecutionList } from "@skerry/contract/vms/execution";
 import type { ExecuteEvent } from "@skerry/sdk";
-import { readEvents } from "../packages/sdk/src/event-stream.ts";
+import { readEvents } from "../packages/sdk/src/http/event-stream.ts";
 import { createSandbox, destroySandbox, execute, refusal } from "./support/api.ts";
 import { isFullRun, noteSampled } from "./support/sampling.ts";
 import {

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { newId } from "@skerry/contract/ids";
 import type { ResourceEvent } from "@skerry/contract/events/resource-event";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
-import { readEvents } from "../../sdk/src/event-stream.ts";
+import { readEvents } from "../../sdk/src/http/event-stream.ts";
 import { EventReader, Events } from "./support/event-readers.ts";
 import { openReplica, startControl } from "./support/replica.ts";
 import { useWorld } from "./support/world.ts";

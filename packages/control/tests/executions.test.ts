@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { newId } from "@skerry/contract/ids";
 import type { Execution, ExecutionList } from "@skerry/contract/vms/execution";
-import { readEvents } from "../../sdk/src/event-stream.ts";
+import { readEvents } from "../../sdk/src/http/event-stream.ts";
 import { Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";
 

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { Me } from "@skerry/contract/organizations/organization";
 import type { TokenCreated, TokenList } from "@skerry/contract/organizations/token";
-import { readEvents } from "../../sdk/src/event-stream.ts";
+import { readEvents } from "../../sdk/src/http/event-stream.ts";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { Members } from "./support/members.ts";
 import { openReplica } from "./support/replica.ts";

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { readEvents } from "../../sdk/src/event-stream.ts";
+import { readEvents } from "../../sdk/src/http/event-stream.ts";
 import type { Read } from "./support/reading-client.ts";
 import { gateOf } from "./support/fake-commands.ts";
 import { startControl } from "./support/replica.ts";

@@ -6,7 +6,7 @@ import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import type { TokenCreated } from "@skerry/contract/organizations/token";
-import { readEvents, type ServerEvent } from "../../sdk/src/event-stream.ts";
+import { readEvents, type ServerEvent } from "../../sdk/src/http/event-stream.ts";
 import { TokenCache, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
 import { openDatabase } from "../src/db/database.ts";
 import { PausableProxy } from "./support/pausable-proxy.ts";

@@ -7,24 +7,24 @@ import type { Me } from "@skerry/contract/organizations/organization";
 import type { Health } from "@skerry/contract/platform/health";
 import type { Status } from "@skerry/contract/platform/status";
 import type { Usage, UsageQuery } from "@skerry/contract/usage/usage";
-import { Audit } from "./audit.ts";
-import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events.ts";
-import { BuildCache } from "./build-cache.ts";
-import { Builds } from "./builds.ts";
-import { BackgroundServices } from "./background-services.ts";
-import { Hosts } from "./hosts.ts";
-import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
-import { Machines } from "./machines.ts";
-import { Moves } from "./moves.ts";
-import { Organizations } from "./organizations.ts";
-import { Registries } from "./registries.ts";
-import { Sizes } from "./sizes.ts";
-import { KeptExecutions } from "./kept-executions.ts";
-import { Snapshots } from "./snapshots.ts";
-import { Templates } from "./templates.ts";
-import { Sandboxes } from "./sandboxes.ts";
-import { Logins } from "./logins.ts";
-import { Tokens } from "./tokens.ts";
+import { Audit } from "./audit/audit.ts";
+import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events/events.ts";
+import { BuildCache } from "./builds/build-cache.ts";
+import { Builds } from "./builds/builds.ts";
+import { BackgroundServices } from "./platform/background-services.ts";
+import { Hosts } from "./hosts/hosts.ts";
+import { HttpClient, type CallOptions, type SkerryOptions } from "./http/http.ts";
+import { Machines } from "./machines/machines.ts";
+import { Moves } from "./moves/moves.ts";
+import { Organizations } from "./organizations/organizations.ts";
+import { Registries } from "./registries/registries.ts";
+import { Sizes } from "./platform/sizes.ts";
+import { KeptExecutions } from "./vms/executions/kept-executions.ts";
+import { Snapshots } from "./snapshots/snapshots.ts";
+import { Templates } from "./templates/templates.ts";
+import { Sandboxes } from "./sandboxes/sandboxes.ts";
+import { Logins } from "./organizations/logins.ts";
+import { Tokens } from "./organizations/tokens.ts";
 
 /**
  * A client of one Skerry server. It holds no connection open and needs no closing. Fields have the names that they have
@@ -127,16 +127,16 @@ export {
   UnauthorizedError,
   UnavailableError,
   type ApiErrorCode,
-} from "./api-errors.ts";
-export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
-export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http.ts";
-export { commandLine, type Command } from "./command-line.ts";
-export type { ExecuteEvent } from "./execute-events.ts";
-export type { ExecuteOptions } from "./execute.ts";
-export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";
-export { Forward, type ForwardOptions } from "./forward.ts";
-export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";
-export type { EventFilter, FollowedChange } from "./events.ts";
+} from "./errors/api-errors.ts";
+export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors/errors.ts";
+export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http/http.ts";
+export { commandLine, type Command } from "./vms/executions/command-line.ts";
+export type { ExecuteEvent } from "./vms/executions/execute-events.ts";
+export type { ExecuteOptions } from "./vms/executions/execute.ts";
+export type { ExecutionOptions, FollowEvent, FollowOptions } from "./vms/executions/executions.ts";
+export { Forward, type ForwardOptions } from "./vms/forward/forward.ts";
+export { Shell, type ShellOptions, type ShellOutput } from "./vms/shell.ts";
+export type { EventFilter, FollowedChange } from "./events/events.ts";
 export type {
   ResourceEvent,
   ResourceEventKind,
@@ -144,7 +144,7 @@ export type {
 } from "@skerry/contract/events/resource-event";
 export type { Execution } from "@skerry/contract/vms/execution";
 export type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
-export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
+export type { DownloadOptions, UploadContent, UploadOptions } from "./vms/files/files.ts";
 export type {
   FileSystem,
   ListFilesOptions,
@@ -152,28 +152,34 @@ export type {
   RemoveOptions,
   SignFileUrlOptions,
   StatOptions,
-} from "./file-system.ts";
-export type { WatchOptions } from "./watch.ts";
+} from "./vms/files/file-system.ts";
+export type { WatchOptions } from "./vms/files/watch.ts";
 export type { FileEvent } from "@skerry/contract/vms/watches";
-export type { CountedPage, CountedPageOptions, Page, PageOptions } from "./pages.ts";
-export type { Size } from "./sizes.ts";
+export type { CountedPage, CountedPageOptions, Page, PageOptions } from "./http/pages.ts";
+export type { Size } from "./platform/sizes.ts";
 export type { Timing } from "@skerry/contract/server-timing";
 export type { Duration } from "@skerry/contract/durations";
 export type { SizeName } from "@skerry/contract/sizes";
-export type { SandboxCounts, SandboxFilter, Sandboxes } from "./sandboxes.ts";
-export type { LogOptions, MachineCounts, MachineFilter, Machines, StartOptions } from "./machines.ts";
+export type { SandboxCounts, SandboxFilter, Sandboxes } from "./sandboxes/sandboxes.ts";
+export type {
+  LogOptions,
+  MachineCounts,
+  MachineFilter,
+  Machines,
+  StartOptions,
+} from "./machines/machines.ts";
 export type { MachineEnd } from "@skerry/contract/machines/machine-end";
 export type { Machine, MachineCreateRequest, MachineUpdateRequest } from "@skerry/contract/machines/machine";
-export { Sandbox } from "./sandbox.ts";
-export type { VmCalls } from "./vm-calls.ts";
+export { Sandbox } from "./sandboxes/sandbox.ts";
+export type { VmCalls } from "./vms/vm-calls.ts";
 export type { VmMetrics, VmMetricsPoint, VmMetricsQuery } from "@skerry/contract/vms/metrics";
 export type { VmEvent } from "@skerry/contract/vms/events";
 export type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
-export type { SetEgressOptions, SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
-export type { KeptOutputOptions } from "./kept-executions.ts";
+export type { SetEgressOptions, SignUrlOptions, SnapshotOptions } from "./vms/vm-calls.ts";
+export type { KeptOutputOptions } from "./vms/executions/kept-executions.ts";
 export type { KeptExecution, KeptOutput } from "@skerry/contract/vms/kept-execution";
-export type { SnapshotFilter } from "./snapshots.ts";
+export type { SnapshotFilter } from "./snapshots/snapshots.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 export type { DirectoryEntry, DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";
 export type { ExecuteResponse } from "@skerry/contract/vms/execute";
@@ -182,7 +188,7 @@ export type {
   SandboxCreateRequest,
   SandboxUpdateRequest,
 } from "@skerry/contract/sandboxes/sandbox";
-export type { AuditFilter } from "./audit.ts";
+export type { AuditFilter } from "./audit/audit.ts";
 export type { AuditEvent } from "@skerry/contract/audit/audit-event";
 export type {
   Limits,
@@ -194,8 +200,13 @@ export type { Health } from "@skerry/contract/platform/health";
 export type { Status } from "@skerry/contract/platform/status";
 export type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 export type { Template } from "@skerry/contract/templates/template";
-export type { BuildFilter, BuildLogOptions } from "./builds.ts";
-export type { BuildOptions, FolderBuildOptions, FolderBuildRequest, PushOptions } from "./templates.ts";
+export type { BuildFilter, BuildLogOptions } from "./builds/builds.ts";
+export type {
+  BuildOptions,
+  FolderBuildOptions,
+  FolderBuildRequest,
+  PushOptions,
+} from "./templates/templates.ts";
 export type { FolderPlan, FolderWish } from "./folder/read-folder.ts";
 export type { Build, BuildEgress } from "@skerry/contract/builds/build";
 export type { BuildRequest } from "@skerry/contract/builds/build-request";
@@ -218,7 +229,7 @@ export type {
   OrganizationUpdateRequest,
 } from "@skerry/contract/organizations/organization";
 export type { Authority } from "@skerry/contract/joining/authority";
-export type { MoveFilter } from "./moves.ts";
+export type { MoveFilter } from "./moves/moves.ts";
 export type { Move } from "@skerry/contract/moves/move";
 export type { BackgroundService } from "@skerry/contract/platform/background-service";
 export type { Host } from "@skerry/contract/hosts/host";

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { orDestroyed } from "../src/abandoned-creation.ts";
-import { apiError } from "../src/api-errors.ts";
-import type { CreateOptions } from "../src/http.ts";
+import { orDestroyed } from "../src/http/abandoned-creation.ts";
+import { apiError } from "../src/errors/api-errors.ts";
+import type { CreateOptions } from "../src/http/http.ts";
 import { Skerry, SkerryConnectionError } from "../src/skerry.ts";
 import { machineInfo, sandboxInfo, ScriptedServer, sendJson } from "./support/scripted-server.ts";
 

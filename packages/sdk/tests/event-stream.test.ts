@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { EVENT_MAX_CHARS, EventStreamError, readEvents, type ServerEvent } from "../src/event-stream.ts";
+import { EVENT_MAX_CHARS, EventStreamError, readEvents, type ServerEvent } from "../src/http/event-stream.ts";
 import { allOf } from "./support/scripted-server.ts";
 
 /** The stream's bytes, cut at these places. */

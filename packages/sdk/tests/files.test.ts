@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { Skerry, SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "../src/skerry.ts";
-import { directoryPath, filePath, vmPath } from "../src/paths.ts";
+import { directoryPath, filePath, vmPath } from "../src/http/paths.ts";
 import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
 function client(server: ScriptedServer): Skerry {

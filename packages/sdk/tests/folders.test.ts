@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import { readFolder } from "../src/folder/read-folder.ts";
-import * as noFolder from "../src/no-folder.ts";
+import * as noFolder from "../src/folder/no-folder.ts";
 import { Skerry, SkerryInputError } from "../src/skerry.ts";
 import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
-import { olderServerRemedy } from "../src/older-server.ts";
+import { olderServerRemedy } from "../src/errors/older-server.ts";
 import { Skerry } from "../src/skerry.ts";
 import { ScriptedServer } from "./support/scripted-server.ts";
 

@@ -3,9 +3,9 @@
 
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { Machines } from "../src/machines.ts";
-import { Sandbox } from "../src/sandbox.ts";
-import { Sandboxes } from "../src/sandboxes.ts";
+import { Machines } from "../src/machines/machines.ts";
+import { Sandbox } from "../src/sandboxes/sandbox.ts";
+import { Sandboxes } from "../src/sandboxes/sandboxes.ts";
 
 /** Public methods and getters, those that are inherited included. */
 function namesOf(prototype: object): string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { errorStatus } from "@skerry/contract/errors";
-import { apiError } from "../src/api-errors.ts";
+import { apiError } from "../src/errors/api-errors.ts";
 import {
   ImpossibleError,
   NotFoundError,

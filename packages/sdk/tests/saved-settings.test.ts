@@ -4,8 +4,13 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { configPath, findSettings, localConfigPath, type SavedConfig } from "../src/saved-settings.ts";
-import { findSettings as findNoSettings } from "../src/no-saved-settings.ts";
+import {
+  configPath,
+  findSettings,
+  localConfigPath,
+  type SavedConfig,
+} from "../src/settings/saved-settings.ts";
+import { findSettings as findNoSettings } from "../src/settings/no-saved-settings.ts";
 import { Skerry, SkerryInputError } from "../src/skerry.ts";
 import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
 

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { expect } from "vitest";
 import type { ResourceEvent, ResourceEventPage } from "@skerry/contract/events/resource-event";
 import type { TokenCreated } from "@skerry/contract/organizations/token";
-import { readEvents, type ServerEvent } from "../../../sdk/src/event-stream.ts";
+import { readEvents, type ServerEvent } from "../../../sdk/src/http/event-stream.ts";
 import { eventually, type World } from "./world.ts";
 
 /** Events of a world, asked for page by page. */

@@ -8,7 +8,7 @@ import { DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
 import { IGNORE_FILE, IGNORED_BY_DEFAULT, readIgnore } from "@skerry/contract/builds/plan/dockerignore";
 import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
 import { SkerryError } from "@skerry/contract/errors";
-import { SkerryInputError } from "../errors.ts";
+import { SkerryInputError } from "../errors/errors.ts";
 
 export interface ContextFolder extends ContextFiles {
   readonly bytes: number;

@@ -2,7 +2,7 @@
 
 import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
-import { SkerryInputError } from "../errors.ts";
+import { SkerryInputError } from "../errors/errors.ts";
 
 /** With what the Dockerfile says, which may come apart into several steps. */
 export function withText(

@@ -13,7 +13,7 @@ import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp, withEnv } from "@skerry/contract/builds/plan/detect-app";
 import { dockerfileOutcome, type DockerfileOutcome } from "@skerry/contract/builds/plan/dockerfile-outcome";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
-import { SkerryInputError } from "../errors.ts";
+import { SkerryInputError } from "../errors/errors.ts";
 import { contextDigests } from "./context-digests.ts";
 import { ownText, readContext, type ContextFolder } from "./context-folder.ts";
 import { withText } from "./dockerfile-text.ts";

@@ -3,7 +3,7 @@
 import { createReadStream, type Stats } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { SkerryInputError } from "../errors.ts";
+import { SkerryInputError } from "../errors/errors.ts";
 import { nameOfBytes, pathOfName } from "./byte-names.ts";
 import { BLOCK_BYTES, paddingOf, writeHeader } from "./tar-header.ts";
 
