@@ -15,7 +15,7 @@ export interface Import {
 }
 
 export function filesOf(src: string): string[] {
-  return readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  return readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name));
 }
 
 export function importsOf(src: string): Import[] {

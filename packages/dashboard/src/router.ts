@@ -50,8 +50,11 @@ export function setQuery(fields: Readonly<Record<string, string | undefined>>): 
 
 export const href = (to: string): string => BASE + to;
 
+/** The `:name` parts of a page's address. */
+export type Params = Readonly<Record<string, string>>;
+
 /** What stands in the place of the pattern's `:name` parts, or undefined where the path is another one. */
-export function matchPath(pattern: string, found: string): Readonly<Record<string, string>> | undefined {
+export function matchPath(pattern: string, found: string): Params | undefined {
   const wanted = pattern.split("/");
   const parts = found.split("/");
   if (wanted.length !== parts.length) return undefined;

@@ -11,7 +11,7 @@ import { Facts, Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, countText, durationText, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import { Bar } from "./bar.tsx";
 import { UsedBar } from "./capacity.tsx";
 import { drainOf, isUnderWay, type Drain } from "./drain.ts";

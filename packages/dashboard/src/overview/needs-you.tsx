@@ -8,7 +8,7 @@ import { Failure } from "../ui/failure.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { countText } from "../ui/text.ts";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import { needsOf, type Found } from "./needs.ts";
 
 const LOOK_EVERY_MS = 10_000;

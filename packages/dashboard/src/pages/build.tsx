@@ -6,8 +6,7 @@ import { BuildLog } from "../builds/build-log.tsx";
 import { BuildSteps } from "../builds/build-steps.tsx";
 import { tookOf } from "../builds/took.tsx";
 import { resources } from "../live/resources.ts";
-import type { Params } from "../pages.ts";
-import { go, href } from "../router.ts";
+import { go, href, type Params } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { call, command, CopyAs, type RequestWords } from "../ui/copy-as.tsx";
 import { Copy } from "../ui/copy.tsx";
@@ -16,7 +15,7 @@ import { Facts, Panel } from "../ui/panel.tsx";
 import { printable, shortId } from "../ui/text.ts";
 import { Waits } from "../ui/waits.tsx";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 
 export function View({ params: { id = "" } }: { readonly params: Params }) {
   return (

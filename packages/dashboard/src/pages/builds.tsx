@@ -10,7 +10,7 @@ import { Choice, Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 
 const PAGE = 100;
 

@@ -11,7 +11,7 @@ import { Facts, Panel } from "../ui/panel.tsx";
 import { printable } from "../ui/text.ts";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import { Change } from "../vm/change.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";

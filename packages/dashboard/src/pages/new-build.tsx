@@ -1,8 +1,7 @@
 import { schema } from "openapi:BuildRequest";
 import { skerry } from "../api.ts";
 import { bodyOf, commandOf, fieldOf, type BuildWay } from "../builds/build-form.ts";
-import type { Params } from "../pages.ts";
-import { go, query } from "../router.ts";
+import { go, query, type Params } from "../router.ts";
 import { CreateForm } from "../ui/create-form.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { DEFAULT_TEMPLATE, useVmChoices } from "../vm/use-vm-choices.ts";

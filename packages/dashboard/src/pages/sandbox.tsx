@@ -6,7 +6,7 @@ import { Action } from "../ui/action.tsx";
 import { call, command, type RequestWords } from "../ui/copy-as.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import { Change } from "../vm/change.tsx";
 import { sandboxKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";

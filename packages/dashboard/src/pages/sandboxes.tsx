@@ -6,7 +6,7 @@ import { Filter, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import { vmFilter } from "../vm/vm-filter.ts";
 import { Id } from "../ui/copy.tsx";
 import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";

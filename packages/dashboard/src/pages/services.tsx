@@ -9,7 +9,7 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { durationText } from "../ui/text.ts";
 import { serviceCondition } from "../why/service-condition.ts";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import type { BackgroundService } from "@skerry/sdk";
 
 const columns = [

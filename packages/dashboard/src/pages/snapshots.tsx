@@ -12,7 +12,7 @@ import { Empty, Loading, Page } from "../ui/page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, nameOf, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 import { snapshotsRequest } from "../vm/vm-requests.ts";
 
 const SHOWN_MAX = 500;

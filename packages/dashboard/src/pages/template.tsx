@@ -1,8 +1,7 @@
 import type { Template } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
-import type { Params } from "../pages.ts";
-import { href } from "../router.ts";
+import { href, type Params } from "../router.ts";
 import { Dependents } from "../templates/dependents.tsx";
 import { DeleteTemplate } from "../templates/delete-template.tsx";
 import { Tags } from "../templates/tags.tsx";
@@ -14,7 +13,7 @@ import { Facts, Panel } from "../ui/panel.tsx";
 import { bytesText, printable, shortId } from "../ui/text.ts";
 import { Waits } from "../ui/waits.tsx";
 import { When } from "../ui/when.tsx";
-import { Why } from "../ui/why.tsx";
+import { Why } from "../why/why.tsx";
 
 export function View({ params: { id = "" } }: { readonly params: Params }) {
   return (

@@ -3,10 +3,10 @@
 import { computed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Login } from "../pages/login.tsx";
-import { pages, type PageModule, type Params } from "../pages.ts";
+import { pages, type PageModule } from "./pages.ts";
 import { loadPart } from "../load-part.ts";
 import { askedLogin } from "../asked-login.ts";
-import { matchPath, path } from "../router.ts";
+import { matchPath, path, type Params } from "../router.ts";
 import { readSession, session } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";

@@ -3,8 +3,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, ComponentType } from "preact";
 import { resources } from "../live/resources.ts";
-import type { Params } from "../pages.ts";
-import { go, href } from "../router.ts";
+import { go, href, type Params } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Copy } from "../ui/copy.tsx";
 import { CopyAs } from "../ui/copy-as.tsx";
