@@ -77,7 +77,10 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["skerry.ts"],
   ],
   cli: [
+    ["errors"],
+    ["output"],
     ["."],
+    ["input"],
     ["local/system"],
     ["local/servers"],
     ["local/backup", "local/doctor"],
@@ -97,7 +100,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ],
     ["commands/templates"],
     ["commands"],
-    ["program.ts"],
+    ["program"],
     ["main.ts", "client-main.ts"],
   ],
   dashboard: [
@@ -149,6 +152,7 @@ test.each<[string, Import]>([
   ["contract", { from: "errors.ts", to: "audit/audit-event.ts", isType: false }],
   ["sdk", { from: "http/http.ts", to: "vms/vm-calls.ts", isType: true }],
   ["sdk", { from: "sandboxes/sandbox.ts", to: "machines/machines.ts", isType: false }],
+  ["cli", { from: "output/tables.ts", to: "cli.ts", isType: true }],
   ["cli", { from: "local/system/layout.ts", to: "local/servers/postgres.ts", isType: true }],
   ["cli", { from: "commands/vms/vm-exec.ts", to: "main.ts", isType: false }],
   ["dashboard", { from: "ui/table.tsx", to: "why/why.tsx", isType: false }],

@@ -13,10 +13,10 @@ import {
   type Flags,
   type Settings,
 } from "./config.ts";
-import { CliError, exitCodes, failureOf, InterruptedError } from "./errors.ts";
-import { Output } from "./output.ts";
+import { CliError, exitCodes, failureOf, InterruptedError } from "./errors/errors.ts";
+import { Output } from "./output/output.ts";
 import { idMeant, organizationTarget } from "./targets.ts";
-import { Waits } from "./waits.ts";
+import { Waits } from "./output/waits.ts";
 
 interface CliOptions {
   readonly isJson?: boolean;

@@ -2,8 +2,8 @@
 // program is `main.ts`.
 
 import { registerServerStatus } from "./commands/server-status.ts";
-import { runProgram } from "./program.ts";
-import { pointToServer, serverCommands } from "./server-commands.ts";
+import { runProgram } from "./program/program.ts";
+import { pointToServer, serverCommands } from "./program/server-commands.ts";
 
 void runProgram(process.argv.slice(2), {
   register: async (program, cli) => {

@@ -2,7 +2,7 @@
 // The `skerry` command of a checkout, a package or an installed service: the client, and the commands that run Skerry on this machine.
 
 import { registerHostMachineCommands } from "./local/host-machine.ts";
-import { runProgram } from "./program.ts";
+import { runProgram } from "./program/program.ts";
 
 /** What the API serves. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
 const clientCommands: ReadonlySet<string> = new Set(

@@ -3,7 +3,7 @@
 
 import { idKinds, isId, kindOf, type IdKind } from "@skerry/contract/ids";
 import { SkerryApiError, type Skerry } from "@skerry/sdk";
-import { CliError, InterruptedError } from "./errors.ts";
+import { CliError, InterruptedError } from "./errors/errors.ts";
 
 export interface Named {
   readonly id: string;

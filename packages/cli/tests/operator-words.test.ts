@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { showGrants, type Grants } from "../src/local/private-cidrs.ts";
-import { Output } from "../src/output.ts";
+import { Output } from "../src/output/output.ts";
 import { Shell } from "./support/shell.ts";
 
 async function said(grants: Grants): Promise<readonly string[]> {

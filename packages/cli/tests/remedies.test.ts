@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorStatus } from "@skerry/contract/errors";
-import { remedyOf } from "../src/remedies.ts";
-import { systemFailure } from "../src/system-words.ts";
+import { remedyOf } from "../src/errors/remedies.ts";
+import { systemFailure } from "../src/errors/system-words.ts";
 
 const packages = join(import.meta.dirname, "../..");
 const A_CALL = /\b(GET|POST|PUT|PATCH|DELETE) \/v1/;

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Cli } from "../src/cli.ts";
 import { registerHostMachineCommands } from "../src/local/host-machine.ts";
 import { registerLocalCommands } from "../src/local/local-commands.ts";
-import { pointToServer, serverCommands } from "../src/server-commands.ts";
+import { pointToServer, serverCommands } from "../src/program/server-commands.ts";
 
 test("every command that runs only where Skerry runs is named in the client", () => {
   const program = new Command("skerry");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { relativeTime } from "../src/relative-times.ts";
-import { tableText, type TableLayout } from "../src/tables.ts";
+import { relativeTime } from "../src/output/relative-times.ts";
+import { tableText, type TableLayout } from "../src/output/tables.ts";
 
 const header = ["ID", "NAME", "SIZE"];
 const first = "sbx_01kb3x0q9vt5c7r2m8n4p6w1yz";

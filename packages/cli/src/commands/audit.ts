@@ -6,8 +6,8 @@ import { isId } from "@skerry/contract/ids";
 import type { AuditEvent, AuditFilter, Skerry } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples, given, wholeNumber } from "../options.ts";
-import { timeMeant } from "../relative-times.ts";
+import { addExamples, given, wholeNumber } from "../input/options.ts";
+import { timeMeant } from "../output/relative-times.ts";
 import { idMeant } from "../targets.ts";
 import {
   here,

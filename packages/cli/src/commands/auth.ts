@@ -5,8 +5,8 @@ import { configPath } from "@skerry/sdk/saved-settings";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { readSaved, readSettings, writeConfig, type Flags } from "../config.ts";
-import { addExamples, given } from "../options.ts";
-import { readSecret } from "../read-secret.ts";
+import { addExamples, given } from "../input/options.ts";
+import { readSecret } from "../input/read-secret.ts";
 import { registerTokenCommands } from "./organizations/tokens.ts";
 
 export function registerAuthCommands(program: Command, cli: Cli): void {

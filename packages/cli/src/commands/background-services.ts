@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { BackgroundService, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { CliError } from "../errors.ts";
-import { addExamples } from "../options.ts";
-import { relativeTime } from "../relative-times.ts";
+import { CliError } from "../errors/errors.ts";
+import { addExamples } from "../input/options.ts";
+import { relativeTime } from "../output/relative-times.ts";
 
 interface Flags {
   readonly json?: boolean;

@@ -3,7 +3,7 @@
 
 import { Argument, type Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples } from "../options.ts";
+import { addExamples } from "../input/options.ts";
 import { wordsFor } from "./completion-words.ts";
 
 /** What `completion words` ends with where no file of this machine can stand. */

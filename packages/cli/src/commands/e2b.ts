@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples } from "../options.ts";
+import { addExamples } from "../input/options.ts";
 
 export function registerE2bCommands(program: Command, cli: Cli): void {
   const e2b = program.command("e2b").description("Use this server with E2B's clients.");

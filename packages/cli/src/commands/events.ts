@@ -4,7 +4,7 @@ import { resourceEventKinds, type ResourceEventKind } from "@skerry/contract/eve
 import type { FollowedChange, ResourceEvent } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples } from "../options.ts";
+import { addExamples } from "../input/options.ts";
 
 interface Flags {
   readonly follow?: boolean;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { dashboardOf } from "../config.ts";
-import { addExamples } from "../options.ts";
+import { addExamples } from "../input/options.ts";
 
 interface OpenFlags {
   readonly print?: boolean;

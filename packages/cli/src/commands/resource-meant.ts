@@ -2,7 +2,7 @@
 
 import { isId, kindOf } from "@skerry/contract/ids";
 import { SkerryApiError, type Skerry } from "@skerry/sdk";
-import { CliError } from "../errors.ts";
+import { CliError } from "../errors/errors.ts";
 import { findId, organizationTarget, type TargetKind } from "../targets.ts";
 import { hostTarget } from "./hosts/host-target.ts";
 import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";

@@ -5,10 +5,10 @@ import { formatDuration, isNoBound, parseDuration } from "@skerry/contract/durat
 import type { Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { CliError, exitCodes } from "../errors.ts";
-import { addEnvFlags, envOf, type EnvFlags } from "../env-flags.ts";
-import { addExamples, collectText, durationOrNone, given } from "../options.ts";
-import { readStandardInput, type StandardInput } from "../standard-input.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "./vms/env-flags.ts";
+import { addExamples, collectText, durationOrNone, given } from "../input/options.ts";
+import { readStandardInput, type StandardInput } from "../input/standard-input.ts";
 import type { Guest } from "./copy/guest-copy.ts";
 import { copyAllIn, copyAllOut, HOME, inward, outward, type CopyingOut } from "./copy/run-copies.ts";
 import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";

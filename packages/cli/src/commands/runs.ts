@@ -3,8 +3,8 @@
 import type { KeptExecution } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples } from "../options.ts";
-import { relativeTime } from "../relative-times.ts";
+import { addExamples } from "../input/options.ts";
+import { relativeTime } from "../output/relative-times.ts";
 import { onTarget, type TargetKind } from "../targets.ts";
 import { writeKeptOutput } from "./vms/kept-output.ts";
 import { exitText } from "./vms/vm-executions.ts";

@@ -3,9 +3,9 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { namedApiUrl, readSettings, type Flags } from "../config.ts";
-import { countsText } from "../counts-text.ts";
-import { addExamples } from "../options.ts";
-import { relativeTime } from "../relative-times.ts";
+import { countsText } from "../output/counts-text.ts";
+import { addExamples } from "../input/options.ts";
+import { relativeTime } from "../output/relative-times.ts";
 
 interface JsonFlag {
   readonly json?: boolean;

@@ -2,8 +2,8 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples, given } from "../options.ts";
-import { timeMeant } from "../relative-times.ts";
+import { addExamples, given } from "../input/options.ts";
+import { timeMeant } from "../output/relative-times.ts";
 
 interface UsageFlags {
   readonly since?: string;

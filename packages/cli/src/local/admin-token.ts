@@ -1,6 +1,6 @@
 // `skerry admin-token`: another token of the operator's first user, where the saved one is lost.
 
-import { CliError } from "../errors.ts";
+import { CliError } from "../errors/errors.ts";
 import { makeToken } from "./servers/token.ts";
 import type { Layout } from "./system/layout.ts";
 import { requireRoot } from "./system/require-root.ts";

@@ -2,8 +2,8 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { CliError, exitCodes } from "../errors.ts";
-import { addExamples } from "../options.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
+import { addExamples } from "../input/options.ts";
 
 export function registerHostMachineCommands(host: Command, cli: Cli): void {
   registerJoin(host, cli);

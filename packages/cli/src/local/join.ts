@@ -19,7 +19,7 @@ import {
   type JoinTokenParts,
 } from "@skerry/contract/joining/join-token";
 import { environment } from "../config.ts";
-import { CliError, exitCodes } from "../errors.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
 import { fileExists } from "./system/files.ts";
 import { commandHost } from "./system/ask-host.ts";
 import { joinedFile, type Joined, type Layout } from "./system/layout.ts";

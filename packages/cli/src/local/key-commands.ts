@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { addExamples } from "../options.ts";
+import { addExamples } from "../input/options.ts";
 import { ownLayout } from "./system/layout.ts";
 
 interface JsonFlag {

@@ -6,7 +6,7 @@ import { otherServer, showServerStatus } from "../commands/server-status.ts";
 import type { Amount } from "./doctor/examine-host.ts";
 import { ownLayout } from "./system/layout.ts";
 import { registerBackupCommands } from "./backup/backup-commands.ts";
-import { addExamples } from "../options.ts";
+import { addExamples } from "../input/options.ts";
 import { registerInstallCommands } from "./install/install-commands.ts";
 import { registerKeyCommands } from "./key-commands.ts";
 

@@ -1,6 +1,6 @@
 // Private networks that an organization may reach. They are granted past the API, so that no token can open the operator's networks.
 
-import type { Output } from "../output.ts";
+import type { Output } from "../output/output.ts";
 import { controlCommand } from "./servers/control-command.ts";
 import type { Layout } from "./system/layout.ts";
 

@@ -3,7 +3,7 @@
 import { rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { formatRootKeys, newRootKey, type RootKey } from "@skerry/contract/sealing/root-key-file";
-import type { Output } from "../output.ts";
+import type { Output } from "../output/output.ts";
 import { controlCommand } from "./servers/control-command.ts";
 import { readRootKeys, syncFolder, writeBeside } from "./servers/root-key.ts";
 import type { Layout } from "./system/layout.ts";

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CliError } from "../errors.ts";
+import { CliError } from "../errors/errors.ts";
 import { fileExists } from "./system/files.ts";
 import { refuseHalfRestored } from "./system/half-restored.ts";
 import { askHost } from "./system/ask-host.ts";

@@ -3,7 +3,7 @@
 
 import { Readable, Writable } from "node:stream";
 import { registerServerStatus } from "../../src/commands/server-status.ts";
-import { runProgram } from "../../src/program.ts";
+import { runProgram } from "../../src/program/program.ts";
 
 export interface CommandLine {
   readonly words: readonly string[];

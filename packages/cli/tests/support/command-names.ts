@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { Cli } from "../../src/cli.ts";
-import { registerClientCommands } from "../../src/program.ts";
+import { registerClientCommands } from "../../src/program/program.ts";
 
 /** Every command that calls the API, such as `sandbox create`. */
 export function commandNames(): readonly string[] {

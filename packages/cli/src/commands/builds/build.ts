@@ -5,12 +5,12 @@ import { buildStatuses, type BuildStatus } from "@skerry/contract/builds/build-s
 import type { Build } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { sizeText } from "../../byte-sizes.ts";
+import { sizeText } from "../../output/byte-sizes.ts";
 import { printBuildLog } from "./build-log.ts";
-import { addExamples, given, wholeNumber } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples, given, wholeNumber } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { addWatchFlag, listOrWatch } from "../../watched-list.ts";
-import { waitText } from "../../wait-text.ts";
+import { waitText } from "../../output/wait-text.ts";
 import { showDenials, showEgressRules } from "../vms/egress-tables.ts";
 import { forEach } from "../vms/vm-list.ts";
 

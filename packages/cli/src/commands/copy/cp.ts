@@ -2,9 +2,9 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
-import { STDIO } from "../../local-files.ts";
-import { addExamples, byteCount } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { STDIO } from "../vms/local-files.ts";
+import { addExamples, byteCount } from "../../input/options.ts";
 import { findVm } from "../vms/find-vm.ts";
 import type { CopyFlags } from "./copy-in.ts";
 

@@ -10,7 +10,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, link, lstat, mkdir, open, rename, rm, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { pathOfName } from "@skerry/sdk/folder/byte-names";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { TarEntry } from "./tar-reader.ts";
 
 export interface ExtractOptions {

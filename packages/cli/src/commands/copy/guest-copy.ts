@@ -5,7 +5,7 @@ import { posix } from "node:path";
 import { formatDuration } from "@skerry/contract/durations";
 import { EXECUTE_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { ExecuteResponse, VmCalls } from "@skerry/sdk";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { PathKind } from "./landing.ts";
 import { isMeant } from "./shell-pattern.ts";
 

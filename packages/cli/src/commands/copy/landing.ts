@@ -1,7 +1,7 @@
 // Where a copy comes to lie, by the rules of `docker cp`. Both directions have the same rules, so they are about words alone.
 
 import { posix } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 export type PathKind = "file" | "directory" | "other" | "none";
 

@@ -4,7 +4,7 @@ import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { CopyTarget, PathKind } from "./landing.ts";
-import { counted } from "../../counted.ts";
+import { counted } from "../../output/counted.ts";
 
 export async function localTarget(path: string): Promise<CopyTarget> {
   const [own, parent] = await Promise.all([statIfThere(path), statIfThere(dirname(path))]);

@@ -2,7 +2,7 @@
 
 import { mkdir } from "node:fs/promises";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
 import { matchesInGuest, type Guest } from "./guest-copy.ts";
 import { isPattern } from "./shell-pattern.ts";
 

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import type { Authority } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 
 interface JsonFlag {
   readonly json?: boolean;

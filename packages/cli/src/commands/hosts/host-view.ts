@@ -3,7 +3,7 @@
 import type { Host } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { addWatchFlag, listOrWatch, type WatchFlags } from "../../watched-list.ts";
 import { HOST_ARGUMENT, hostTarget } from "./host-target.ts";

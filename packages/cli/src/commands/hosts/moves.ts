@@ -5,9 +5,9 @@ import { moveStatuses, type MoveStatus } from "@skerry/contract/moves/move-statu
 import type { Move } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples, given, wholeNumber } from "../../options.ts";
+import { addExamples, given, wholeNumber } from "../../input/options.ts";
 import { addWatchFlag, listOrWatch } from "../../watched-list.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 
 interface Flags {
   readonly status?: MoveStatus;

@@ -3,8 +3,8 @@
 import { CHECK_FAILURES_MAX } from "@skerry/contract/checks/check-bounds";
 import type { MachineCreateRequest } from "@skerry/sdk";
 import type { Command } from "commander";
-import { CliError } from "../../errors.ts";
-import { given, portNumber, wholeNumber } from "../../options.ts";
+import { CliError } from "../../errors/errors.ts";
+import { given, portNumber, wholeNumber } from "../../input/options.ts";
 
 export interface CheckFlags {
   readonly checkPath?: string;

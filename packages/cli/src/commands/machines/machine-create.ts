@@ -3,8 +3,8 @@
 import type { MachineCreateRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
-import { addExamples, collectPair, given } from "../../options.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../vms/env-flags.ts";
+import { addExamples, collectPair, given } from "../../input/options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";

@@ -4,8 +4,8 @@ import { RESTARTS_KEPT } from "@skerry/contract/machines/machine-end";
 import type { MachineEnd } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, machineNoun } from "../vms/vm-noun.ts";
 

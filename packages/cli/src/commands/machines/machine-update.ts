@@ -3,8 +3,8 @@
 import type { Machine, MachineUpdateRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
-import { addExamples, collectText, given } from "../../options.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "../vms/env-flags.ts";
+import { addExamples, collectText, given } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { addNamingFlags, changesOf, orNull, refuseNoChange, type NamingFlags } from "../vms/change-flags.ts";
 import { idArgument, machineNoun } from "../vms/vm-noun.ts";

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 import { registerMachineCreate } from "./machine-create.ts";
 import { registerMachineLife } from "./machine-life.ts";
 import { registerMachineUpdate } from "./machine-update.ts";

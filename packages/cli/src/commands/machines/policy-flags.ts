@@ -9,7 +9,7 @@ import {
 } from "@skerry/contract/machines/machine-status";
 import type { MachineUpdateRequest } from "@skerry/sdk";
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { given } from "../../options.ts";
+import { given } from "../../input/options.ts";
 
 export interface PolicyFlags {
   readonly restart?: RestartPolicy;

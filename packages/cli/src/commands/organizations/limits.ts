@@ -4,8 +4,8 @@ import { InvalidArgumentError, type Command } from "commander";
 import { isLimitName, LIMIT_MAX, limitNames } from "@skerry/contract/limits/quotas";
 import type { Limits, LimitsChangeRequest, OrganizationLimits } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
-import { addExamples } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { addExamples } from "../../input/options.ts";
 import { onTarget, organizationTarget } from "../../targets.ts";
 
 interface LimitsFlags {

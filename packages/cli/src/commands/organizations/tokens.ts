@@ -4,7 +4,7 @@ import { scopes } from "@skerry/contract/organizations/scopes";
 import type { Scope, Token } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples, given } from "../../options.ts";
+import { addExamples, given } from "../../input/options.ts";
 import { idMeant, onTarget } from "../../targets.ts";
 import { here, MEMBER_ARGUMENT, memberTarget, TOKEN_ARGUMENT, tokenTarget } from "./organization-targets.ts";
 

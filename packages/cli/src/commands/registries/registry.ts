@@ -2,8 +2,8 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
-import { readSecret } from "../../read-secret.ts";
+import { addExamples } from "../../input/options.ts";
+import { readSecret } from "../../input/read-secret.ts";
 
 interface JsonFlag {
   readonly json?: boolean;

@@ -6,8 +6,8 @@ import { formatDuration, parseDuration } from "@skerry/contract/durations";
 import type { Duration, Sandbox } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
 import {

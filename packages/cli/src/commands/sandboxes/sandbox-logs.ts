@@ -4,10 +4,10 @@
 import type { Execution, KeptExecution, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { EXECUTIONS_MAX } from "../vms/execution-target.ts";
 import { writeKeptOutput } from "../vms/kept-output.ts";
 import { exitText } from "../vms/vm-executions.ts";

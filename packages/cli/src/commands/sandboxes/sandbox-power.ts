@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { forEach } from "../vms/vm-list.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";

@@ -3,7 +3,7 @@
 import type { SandboxUpdateRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples, given } from "../../options.ts";
+import { addExamples, given } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { addNamingFlags, changesOf, orNull, refuseNoChange, type NamingFlags } from "../vms/change-flags.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 import { registerSandboxCreate } from "./sandbox-create.ts";
 import { registerSandboxPower } from "./sandbox-power.ts";
 import { registerVmRollback } from "../vms/vm-rollback.ts";

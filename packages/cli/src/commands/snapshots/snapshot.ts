@@ -3,8 +3,8 @@
 import type { Snapshot } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples, given } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples, given } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { forEach } from "../vms/vm-list.ts";
 
 export function registerSnapshotCommands(program: Command, cli: Cli): void {

@@ -3,8 +3,8 @@
 import type { CacheEntry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 
 const MIB = 1024 ** 2;
 

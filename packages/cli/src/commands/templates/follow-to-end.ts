@@ -2,7 +2,7 @@
 
 import type { Build, PushOptions, Skerry } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
-import { CliError, InterruptedError } from "../../errors.ts";
+import { CliError, InterruptedError } from "../../errors/errors.ts";
 
 type Told = Required<Pick<PushOptions, "onBuild" | "onLine">>;
 

@@ -2,7 +2,7 @@
 
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 export interface ImageArchive extends AsyncDisposable {
   readonly content: ReadableStream<Uint8Array>;

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples, given } from "../../options.ts";
+import { addExamples, given } from "../../input/options.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 import { followToEnd } from "./follow-to-end.ts";
 

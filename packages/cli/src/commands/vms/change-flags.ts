@@ -2,8 +2,8 @@
 // one away.
 
 import type { Command } from "commander";
-import { CliError } from "../../errors.ts";
-import { collectPair, collectText } from "../../options.ts";
+import { CliError } from "../../errors/errors.ts";
+import { collectPair, collectText } from "../../input/options.ts";
 
 export interface NamingFlags {
   /** False: it is to have none. */

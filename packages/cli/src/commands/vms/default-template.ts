@@ -1,9 +1,9 @@
 // Which template `create` takes when none is named, and what its first use means.
 
 import type { Skerry } from "@skerry/sdk";
-import { noneIfForbidden } from "../../forbidden.ts";
+import { noneIfForbidden } from "../../errors/forbidden.ts";
 import { DEFAULT_SIZE } from "@skerry/contract/sizes";
-import { CliError, exitCodes } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
 
 const USUAL = "base";
 

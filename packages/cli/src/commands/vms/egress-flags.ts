@@ -2,8 +2,8 @@
 
 import type { EgressRequest } from "@skerry/sdk";
 import { Option, type Command } from "commander";
-import { CliError, exitCodes } from "../../errors.ts";
-import { collectPort, collectText, given } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { collectPort, collectText, given } from "../../input/options.ts";
 
 export interface EgressFlags {
   readonly egressMode?: "allow_all" | "deny_all";

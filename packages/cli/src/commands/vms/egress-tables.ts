@@ -2,7 +2,7 @@
 
 import type { EgressDenial } from "@skerry/sdk";
 import type { Egress } from "@skerry/contract/vms/egress";
-import type { Output } from "../../output.ts";
+import type { Output } from "../../output/output.ts";
 
 /** The fields that say something, and `more` below them. */
 export async function showEgressRules(

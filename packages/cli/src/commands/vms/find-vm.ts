@@ -2,7 +2,7 @@
 
 import { kindOf } from "@skerry/contract/ids";
 import type { Skerry } from "@skerry/sdk";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { onTarget } from "../../targets.ts";
 import { machineNoun, sandboxNoun, type VmNoun } from "./vm-noun.ts";
 

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { CreateOptions } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
-import { CliError, failureOf, InterruptedError } from "../../errors.ts";
+import { CliError, failureOf, InterruptedError } from "../../errors/errors.ts";
 import type { VmNoun } from "./vm-noun.ts";
 
 export interface InterruptibleCreation<Created> {

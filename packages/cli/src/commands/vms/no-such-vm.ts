@@ -1,8 +1,8 @@
 // Why there is no sandbox, or no machine, of a name: it is one of the other kind, or it was one.
 
 import type { Skerry } from "@skerry/sdk";
-import { CliError } from "../../errors.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { CliError } from "../../errors/errors.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { findId, type TargetKind } from "../../targets.ts";
 
 /** Commands that both kinds have, as the user types them. */

@@ -3,8 +3,8 @@
 import type { EgressReport, EgressRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
-import { addExamples, wholeNumber } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { addExamples, wholeNumber } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 import { showDenials, showEgressRules } from "./egress-tables.ts";

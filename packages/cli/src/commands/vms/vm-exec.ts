@@ -3,10 +3,10 @@
 import { commandLine, type ExecuteEvent } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
-import { readStandardInput } from "../../standard-input.ts";
-import { addEnvFlags, envOf, type EnvFlags } from "../../env-flags.ts";
-import { addExamples, durationOrNone, given } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { readStandardInput } from "../../input/standard-input.ts";
+import { addEnvFlags, envOf, type EnvFlags } from "./env-flags.ts";
+import { addExamples, durationOrNone, given } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 

@@ -4,8 +4,8 @@ import { executionSignalNames, executionSignals } from "@skerry/contract/vms/exe
 import type { Execution, ExecutionSignal } from "@skerry/sdk";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { addExamples } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { executionTarget, EXECUTIONS_MAX } from "./execution-target.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";

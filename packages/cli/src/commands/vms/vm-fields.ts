@@ -1,9 +1,9 @@
 // A sandbox or a machine as `show` has it: every field that has something to say, in words.
 
 import type { WaitsFor } from "@skerry/contract/waits-for";
-import { waitText } from "../../wait-text.ts";
+import { waitText } from "../../output/wait-text.ts";
 import type { Egress, Machine, SandboxInfo } from "@skerry/sdk";
-import { relativeTime } from "../../relative-times.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 
 type Value = string | number | boolean | null | undefined | object;
 type Fields = readonly (readonly [name: string, value: string])[];

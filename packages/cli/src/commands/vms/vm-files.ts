@@ -4,13 +4,13 @@ import { posix } from "node:path";
 import { SkerryApiError, type DirectoryEntry, type FileSystem } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
-import { bounded, openLocalFile, saveLocalFile, STDIO } from "../../local-files.ts";
-import { addExamples, byteCount } from "../../options.ts";
-import { relativeTime } from "../../relative-times.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { bounded, openLocalFile, saveLocalFile, STDIO } from "./local-files.ts";
+import { addExamples, byteCount } from "../../input/options.ts";
+import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget, onTargetOnce } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
-import { counted } from "../../counted.ts";
+import { counted } from "../../output/counted.ts";
 
 export function registerVmFiles(parent: Command, cli: Cli, vm: VmNoun): void {
   registerUpload(parent, cli, vm);

@@ -3,7 +3,7 @@
 import type { CreateOptions, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples, wholeNumber } from "../../options.ts";
+import { addExamples, wholeNumber } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 

@@ -3,8 +3,8 @@
 import type { Forward } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes, failureOf, InterruptedError } from "../../errors.ts";
-import { addExamples } from "../../options.ts";
+import { CliError, exitCodes, failureOf, InterruptedError } from "../../errors/errors.ts";
+import { addExamples } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 

@@ -4,10 +4,10 @@ import { PAGE_MAX } from "@skerry/contract/bounds";
 import type { CallOptions, CountedPage, CountedPageOptions, Machine, SandboxInfo } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { countsText } from "../../counts-text.ts";
-import { exitCodes } from "../../errors.ts";
-import { relativeTime, timeMeant } from "../../relative-times.ts";
-import { collectPair, given, wholeNumber } from "../../options.ts";
+import { countsText } from "../../output/counts-text.ts";
+import { exitCodes } from "../../errors/errors.ts";
+import { relativeTime, timeMeant } from "../../output/relative-times.ts";
+import { collectPair, given, wholeNumber } from "../../input/options.ts";
 import { addWatchFlag } from "../../watched-list.ts";
 
 export interface ListFlags<Status extends string> {

@@ -3,10 +3,10 @@
 import { parseDuration } from "@skerry/contract/durations";
 import type { VmMetricsPoint } from "@skerry/sdk";
 import type { Command } from "commander";
-import { sizeText } from "../../byte-sizes.ts";
+import { sizeText } from "../../output/byte-sizes.ts";
 import type { Cli } from "../../cli.ts";
-import { addExamples, given } from "../../options.ts";
-import { timeMeant } from "../../relative-times.ts";
+import { addExamples, given } from "../../input/options.ts";
+import { timeMeant } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 

@@ -3,8 +3,8 @@
 import type { Command } from "commander";
 import type { Port } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
-import { CliError, exitCodes } from "../../errors.ts";
-import { addExamples } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { addExamples } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { open, rename, rm, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 const BLOCK = 512;
 const NAME_BYTES = 100;

@@ -1,7 +1,7 @@
 // `skerry backup`, `skerry restore` and `skerry take-over`.
 
 import type { Command } from "commander";
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 import { ownLayout } from "../system/layout.ts";
 
 interface RestoreFlags {

@@ -5,7 +5,7 @@ import { lstat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
-import { CliError, exitCodes } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
 import { readRootKeys } from "../servers/root-key.ts";

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { clusterMajor, installedMajors, choosePostgres, PROGRAMS } from "../servers/choose-postgres.ts";
 import { databaseUrl, type Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";

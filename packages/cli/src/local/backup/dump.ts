@@ -2,7 +2,7 @@
 // It runs as a user who owns nothing, so that not even a fault of its own in a file that was made for it gets far.
 
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { choosePostgres, installedMajors, PROGRAMS } from "../servers/choose-postgres.ts";
 import { pipeThrough, PipeFailure } from "../system/pipe-through.ts";
 

@@ -1,6 +1,6 @@
 // What a backup says of itself.
 
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Content } from "./archive.ts";
 
 const FORMAT = 1;

@@ -1,10 +1,10 @@
 // What `skerry restore` says in the end.
 
-import { printable } from "../../output.ts";
+import { printable } from "../../output/output.ts";
 import { SETTINGS, type Manifest } from "./manifest.ts";
 import type { TakenSettings } from "./restored-settings.ts";
 import type { Layout } from "../system/layout.ts";
-import { counted } from "../../counted.ts";
+import { counted } from "../../output/counted.ts";
 
 const SHOWN_MAX = 20;
 

@@ -7,7 +7,7 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { RootKey } from "@skerry/contract/sealing/root-key-file";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { controlCommand, feedControlCommand } from "../servers/control-command.ts";
 import { installedMajors } from "../servers/choose-postgres.ts";
 import { Postgres } from "../servers/postgres.ts";

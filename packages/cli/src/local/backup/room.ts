@@ -1,7 +1,7 @@
 // Keeps a restore from filling the disk: a dump is compressed, and may hold a thousand times as many bytes as its file.
 
 import { statfs } from "node:fs/promises";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 const LOOK_EVERY_BYTES = 16 * 1024 * 1024;
 /** Beside the database: its log, and all that others write. */

@@ -5,7 +5,7 @@ import type { Check } from "./check.ts";
 import { checkDiskEncryption } from "./disk-encryption.ts";
 import { ok, warning, type Outcome } from "./outcome.ts";
 import type { SystemFiles } from "./system-files.ts";
-import { counted } from "../../counted.ts";
+import { counted } from "../../output/counted.ts";
 
 const CPU = "/sys/devices/system/cpu";
 

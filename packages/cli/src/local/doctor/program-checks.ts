@@ -2,7 +2,7 @@
 
 import { access, constants, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { choosePostgres, clusterMajor, installedMajors } from "../servers/choose-postgres.ts";
 import { fileExists } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";

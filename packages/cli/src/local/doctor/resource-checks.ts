@@ -10,7 +10,7 @@ import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
 import type { Check } from "./check.ts";
 import { fault, ok, type Outcome } from "./outcome.ts";
-import { counted } from "../../counted.ts";
+import { counted } from "../../output/counted.ts";
 
 const MEMORY_MIN_MIB = 2_048;
 const DISK_MIN_GIB = 6;

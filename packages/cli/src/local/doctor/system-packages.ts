@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
 import { fault, ok, warning, type Outcome } from "./outcome.ts";

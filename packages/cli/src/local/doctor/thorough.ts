@@ -3,7 +3,7 @@
 import type { Finding } from "@skerry/contract/hosts/finding";
 import type { MachineReport } from "@skerry/contract/hosts/machine-report";
 import packageJson from "../../../package.json" with { type: "json" };
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "../system/layout.ts";
 import { compareReports } from "./compare-reports.ts";
 import { checksOf, exitCodeOf, runChecks } from "./doctor.ts";

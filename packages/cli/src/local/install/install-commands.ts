@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import type { Command } from "commander";
 import packageJson from "../../../package.json" with { type: "json" };
-import { addExamples } from "../../options.ts";
+import { addExamples } from "../../input/options.ts";
 import { ownLayout, type Layout } from "../system/layout.ts";
 import { DEFAULT_PREFIX, installationAt, ownInstallation, type Installation } from "./installation.ts";
 

@@ -1,7 +1,7 @@
 // `skerry install`: what `skerry up` runs, run by systemd, from a copy of this checkout or package.
 
 import { mkdir } from "node:fs/promises";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { checkControlSettings } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
 import { runHost } from "../servers/run-host.ts";

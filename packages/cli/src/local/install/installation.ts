@@ -2,7 +2,7 @@
 
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "../system/layout.ts";
 
 export const DEFAULT_PREFIX = "/usr/local";

@@ -2,7 +2,7 @@
 // server itself.
 
 import { environment } from "../../config.ts";
-import { CliError, exitCodes } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
 import { Postgres } from "../servers/postgres.ts";
 import { ensureRootKey } from "../servers/root-key.ts";
 import { runHost } from "../servers/run-host.ts";

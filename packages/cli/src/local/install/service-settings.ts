@@ -3,7 +3,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { environment } from "../../config.ts";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { fileExists } from "../system/files.ts";
 import { knownSettings } from "../system/known-settings.ts";
 import type { Layout } from "../system/layout.ts";

@@ -2,7 +2,7 @@
 
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { installCommand } from "../doctor/system-packages.ts";
 import { units } from "../servers/units.ts";
 import { fileExists } from "../system/files.ts";

@@ -3,7 +3,7 @@
 import { readdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { CliError, exitCodes } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
 import { SYSTEM_USER } from "../system/layout.ts";
 import { units, unmarkUnits } from "../servers/units.ts";
 import { fileExists } from "../system/files.ts";

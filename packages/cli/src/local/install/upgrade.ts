@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { isUnitActive, units } from "../servers/units.ts";
 import { adoptInstalledSettings } from "../system/installed-settings.ts";

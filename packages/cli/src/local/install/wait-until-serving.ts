@@ -1,7 +1,7 @@
 // Waits until the units serve, and go on doing so.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { portHolder, portTaken } from "../servers/port.ts";
 import { processOfUnit } from "../servers/units.ts";
 import { askHost } from "../system/ask-host.ts";

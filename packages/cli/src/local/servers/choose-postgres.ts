@@ -2,7 +2,7 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { fileExists } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";
 import { run, type RunOptions } from "../system/run.ts";

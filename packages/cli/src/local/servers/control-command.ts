@@ -1,7 +1,7 @@
 // Commands that control itself carries out, past the API: what they do is the operator's on this machine, and no token's.
 
 import { environment } from "../../config.ts";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
 import { controlEnvironment } from "./services.ts";

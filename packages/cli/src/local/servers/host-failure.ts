@@ -1,6 +1,6 @@
 // What a step of the host program failed with, in words for the one who waits for it.
 
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 export interface HostFailure {
   /** Of the host program. */

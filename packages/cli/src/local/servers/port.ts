@@ -4,7 +4,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "../system/layout.ts";
 import type { ProcessIdentity } from "../system/processes.ts";
 import { runningServices } from "./running-services.ts";

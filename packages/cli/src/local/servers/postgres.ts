@@ -3,7 +3,7 @@
 
 import { chown, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { SYSTEM_USER, type Layout } from "../system/layout.ts";
 import { choosePostgres, clusterMajor, installedMajors, MARKER, PROGRAMS } from "./choose-postgres.ts";
 import { openLog } from "./logs.ts";

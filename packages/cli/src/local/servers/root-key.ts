@@ -10,8 +10,8 @@ import {
   parseRootKeys,
   type RootKey,
 } from "@skerry/contract/sealing/root-key-file";
-import { CliError } from "../../errors.ts";
-import { printable } from "../../output.ts";
+import { CliError } from "../../errors/errors.ts";
+import { printable } from "../../output/output.ts";
 import { fileExists } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";
 import type { SystemUser } from "../system/system-user.ts";

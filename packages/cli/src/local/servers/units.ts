@@ -2,7 +2,7 @@
 
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { folderIdentity } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";
 import { identify, type ProcessIdentity } from "../system/processes.ts";

@@ -2,7 +2,7 @@
 
 import { request } from "node:http";
 import { errorFromBody } from "@skerry/contract/errors";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "./layout.ts";
 
 const DEADLINE_MS = 3_000;

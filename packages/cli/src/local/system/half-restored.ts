@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { fileExists } from "./files.ts";
 import { RESTORING, type Layout } from "./layout.ts";
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Environment } from "@skerry/sdk/saved-settings";
 import { environment } from "../../config.ts";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import { adoptInstalledSettings } from "./installed-settings.ts";
 
 export interface Layout {

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 import type { Layout } from "./layout.ts";
 
 /** The first `skerry up` fetches a kernel and builds a root disk, on a slow line too. */

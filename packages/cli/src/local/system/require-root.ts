@@ -1,4 +1,4 @@
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 export function requireRoot(command: string): void {
   if (process.getuid?.() === 0) return;

@@ -1,6 +1,6 @@
 // Settings in a file, in the format of systemd's EnvironmentFile=.
 
-import { CliError } from "../../errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/;
 

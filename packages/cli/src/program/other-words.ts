@@ -2,7 +2,7 @@
 // the word, they are errors that say what to type.
 
 import type { Command } from "commander";
-import { CliError, exitCodes } from "./errors.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
 
 type Words = Readonly<Record<string, string>>;
 

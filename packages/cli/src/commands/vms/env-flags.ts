@@ -4,9 +4,9 @@
 
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { environmentHere } from "./config.ts";
-import { CliError, exitCodes } from "./errors.ts";
-import { collectText } from "./options.ts";
+import { environmentHere } from "../../config.ts";
+import { CliError, exitCodes } from "../../errors/errors.ts";
+import { collectText } from "../../input/options.ts";
 
 export interface EnvFlags {
   readonly env?: readonly string[];

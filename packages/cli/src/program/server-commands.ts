@@ -2,7 +2,7 @@
 // tells what a server does.
 
 import type { Command } from "commander";
-import { CliError, exitCodes } from "./errors.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
 
 export const serverCommands = {
   program: [

@@ -5,7 +5,7 @@ import { createReadStream, openAsBlob, type Stats } from "node:fs";
 import { chmod, chown, copyFile, open, realpath, rename, rm, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { CliError } from "./errors.ts";
+import { CliError } from "../../errors/errors.ts";
 
 /** Stands for standard input or output. */
 export const STDIO = "-";

@@ -3,8 +3,8 @@
 import { addAbortSignal } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { STDIN_MAX_BYTES } from "@skerry/contract/bounds";
-import type { Cli } from "./cli.ts";
-import { CliError } from "./errors.ts";
+import type { Cli } from "../cli.ts";
+import { CliError } from "../errors/errors.ts";
 
 /** Programs often leave a pipe open that nothing is written to. */
 const SILENT_MS = 2_000;

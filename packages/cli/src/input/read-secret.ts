@@ -3,7 +3,7 @@
 import { createInterface } from "node:readline/promises";
 import { text } from "node:stream/consumers";
 import { Writable } from "node:stream";
-import { CliError, exitCodes } from "./errors.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
 
 /** `asked` is shown at a terminal, where the secret is typed and not shown; `noun` says in an error what is missing. */
 export async function readSecret(asked: string, noun: string): Promise<string> {

@@ -2,7 +2,7 @@
 
 import { createColors } from "picocolors";
 import type { Writable } from "node:stream";
-import type { Failure } from "./failure.ts";
+import type { Failure } from "../errors/failure.ts";
 import { tableText, type NarrowColumns, type TableLayout } from "./tables.ts";
 
 /** The cursor at the top, and nothing below it. What is above can be scrolled back to. */
