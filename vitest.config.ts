@@ -101,7 +101,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: [
-            "packages/{contract,sdk,cli,host,guest,python}/tests/**/*.test.ts",
+            "packages/{contract,build-plan,sdk,cli,host,guest,python}/tests/**/*.test.ts",
             "{setup,bench,try-kvm}/*.test.ts",
           ],
           globalSetup: ["packages/cli/tests/support/global-setup.ts"],

@@ -10,10 +10,11 @@ const packages = join(import.meta.dirname, "../packages");
 /** Which of our packages each may import. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   contract: [],
-  control: ["contract"],
+  "build-plan": ["contract"],
+  control: ["contract", "build-plan"],
   host: ["contract"],
-  sdk: ["contract"],
-  cli: ["sdk", "contract"],
+  sdk: ["contract", "build-plan"],
+  cli: ["sdk", "contract", "build-plan"],
   dashboard: ["sdk", "contract"],
 };
 
@@ -26,7 +27,7 @@ function sources(name: string): { file: string; text: string }[] {
 
 test.each(Object.keys(mayImport))("the package %s imports only what it may", (name) => {
   const wrong = sources(name).flatMap(({ file, text }) =>
-    [...text.matchAll(/from "@skerry\/([a-z]+)/g)]
+    [...text.matchAll(/from "@skerry\/([a-z-]+)/g)]
       .map(([, target]) => target ?? "")
       .filter((target) => !(mayImport[name] ?? []).includes(target))
       .map((target) => `${file} -> ${target}`),
@@ -48,12 +49,12 @@ const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
     ["audit", "checks", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
-    ["builds/plan"],
     ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],
     ["joining", "platform"],
     ["events"],
   ],
+  "build-plan": [["."], ["context", "detect"], ["dockerfile"], ["scripts"], ["plan"]],
   sdk: [
     ["errors"],
     ["folder", "settings"],
@@ -150,6 +151,8 @@ test.each<[string, Import]>([
   ["contract", { from: "vms/egress.ts", to: "hosts/host.ts", isType: true }],
   ["contract", { from: "sandboxes/sandbox.ts", to: "machines/machine.ts", isType: false }],
   ["contract", { from: "errors.ts", to: "audit/audit-event.ts", isType: false }],
+  ["build-plan", { from: "scripts/builder-scripts.ts", to: "plan/step-key.ts", isType: false }],
+  ["build-plan", { from: "build-plan.ts", to: "detect/found-app.ts", isType: true }],
   ["sdk", { from: "http/http.ts", to: "vms/vm-calls.ts", isType: true }],
   ["sdk", { from: "sandboxes/sandbox.ts", to: "machines/machines.ts", isType: false }],
   ["cli", { from: "output/tables.ts", to: "cli.ts", isType: true }],

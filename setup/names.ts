@@ -92,7 +92,7 @@ function print(name: string, files: readonly string[], isListing: boolean): void
 
 function main(): void {
   const isListing = process.argv.includes("--list");
-  const packages = ["contract", "control", "host", "guest", "sdk", "cli"];
+  const packages = ["contract", "build-plan", "control", "host", "guest", "sdk", "cli"];
   const filesOf = (name: string): string[] =>
     globSync([`packages/${name}/src/**/*.{ts,c,h}`, `packages/${name}/native/*.c`], { cwd: root }).toSorted();
   process.stdout.write(

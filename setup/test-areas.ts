@@ -83,6 +83,7 @@ const rules: readonly Rule[] = [
   },
   { paths: ["packages/guest/"], areas: everyArea, tests: ["packages/guest/tests/", "packages/host/tests/"] },
   { paths: ["packages/host/native/"], areas: everyArea, tests: ["packages/host/tests/"] },
+  { paths: ["packages/build-plan/"], areas: ["builds"] },
   { paths: ["packages/host/src/templates/", "templates/"], areas: ["templates", "builds"] },
   {
     paths: ["packages/host/src/network/", "packages/host/src/names/", "packages/control/src/vms/egress/"],

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { apps, type App } from "../packages/contract/tests/support/apps.ts";
+import { apps, type App } from "../packages/build-plan/tests/support/apps.ts";
 import { createSandbox, destroySandbox, outputOf } from "./support/api.ts";
 import { sharedPlatform } from "./support/shared.ts";
 import { isFullRun } from "./support/sampling.ts";

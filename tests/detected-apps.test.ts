@@ -2,11 +2,11 @@
 // that they stand on. That clones of such a template wake with its app running, `planned-builds.test.ts` and `build-folder.test.ts` say.
 
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import type { PlannedStep } from "@skerry/contract/builds/plan/build-plan";
-import { DETECTED_FILES, detectApp } from "@skerry/contract/builds/plan/detect-app";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+import type { PlannedStep } from "@skerry/build-plan/build-plan";
+import { DETECTED_FILES, detectApp } from "@skerry/build-plan/detect/detect-app";
+import { planBuild } from "@skerry/build-plan/plan/plan-build";
 import type { VmBuild } from "@skerry/contract/host-api/templates";
-import { apps, type App } from "../packages/contract/tests/support/apps.ts";
+import { apps, type App } from "../packages/build-plan/tests/support/apps.ts";
 import { answeringApps, type AnsweringApp } from "./support/answering-apps.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms, type Started } from "./support/lone-vms.ts";

@@ -1,15 +1,15 @@
 // Plans carried out in a real builder: what detection and the builder's scripts promise of apps, Dockerfiles and images.
 
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
-import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/contract/builds/plan/builder-scripts";
-import { SECRETS_FOLDER } from "@skerry/contract/builds/plan/image-scripts";
-import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
-import { detectApp } from "@skerry/contract/builds/plan/detect-app";
-import { imageConfig } from "@skerry/contract/builds/plan/image-config";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/build-plan/scripts/builder-scripts";
+import { SECRETS_FOLDER } from "@skerry/build-plan/scripts/image-scripts";
+import { IMAGE_CONFIG_FILE } from "@skerry/build-plan/scripts/registry-files";
+import { detectApp } from "@skerry/build-plan/detect/detect-app";
+import { imageConfig } from "@skerry/build-plan/plan/image-config";
+import { planBuild } from "@skerry/build-plan/plan/plan-build";
 import type { TemplateImage, VmBuild } from "@skerry/contract/host-api/templates";
 import { newId } from "@skerry/contract/ids";
-import { apps, type App } from "../packages/contract/tests/support/apps.ts";
+import { apps, type App } from "../packages/build-plan/tests/support/apps.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { LoneVms } from "./support/lone-vms.ts";
 import { fullTest } from "./support/full-test.ts";

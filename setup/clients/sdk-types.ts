@@ -46,7 +46,7 @@ function declare(folder: string): void {
         ...{ rootDir: join(root, "packages"), outDir: folder },
       },
       // By name: what is found as a package gets no declarations.
-      include: [join(root, "packages/contract/src")],
+      include: ["contract", "build-plan"].map((name) => join(root, "packages", name, "src")),
       files: [join(root, "packages/sdk/src/skerry.ts")],
     }),
   );
@@ -55,15 +55,15 @@ function declare(folder: string): void {
   if (status !== 0) throw new Error("the types of the client could not be written");
 }
 
-/** The modules of client and contract are those that the compiler has written. */
+/** The modules of the client, the contract and the planner are those that the compiler has written. */
 function ourModules(folder: string): Plugin {
   return {
     name: "our-modules",
     resolveId: {
       order: "pre",
       handler(source, importer) {
-        const [, contract] = /^@skerry\/contract\/(.*)$/.exec(source) ?? [];
-        if (contract !== undefined) return join(folder, "contract/src", `${contract}.d.ts`);
+        const [, name, path] = /^@skerry\/(contract|build-plan)\/(.*)$/.exec(source) ?? [];
+        if (name !== undefined) return join(folder, name, "src", `${path}.d.ts`);
         const isOurs = /^\.\.?\/.*\.ts$/.test(source) && !source.endsWith(".d.ts") && importer !== undefined;
         return isOurs ? join(importer, "..", source.replace(/\.ts$/, ".d.ts")) : undefined;
       },

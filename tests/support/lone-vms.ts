@@ -1,7 +1,7 @@
 // VMs of a host that has no control plane, asked for as control asks: sandboxes, and the microVMs of builds.
 
 import { expect } from "vitest";
-import type { PlannedStep } from "@skerry/contract/builds/plan/build-plan";
+import type { PlannedStep } from "@skerry/build-plan/build-plan";
 import type { ErrorBody } from "@skerry/contract/errors";
 import { FrameParser, frameTypes, parseJsonPayload } from "@skerry/contract/frames";
 import type { DiskImage, Sealed, VmBuild } from "@skerry/contract/host-api/templates";

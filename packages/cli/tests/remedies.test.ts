@@ -10,7 +10,7 @@ const A_CALL = /\b(GET|POST|PUT|PATCH|DELETE) \/v1/;
 
 /** Every string of the server's sources that names a call of the API in backquotes, as remedies do. */
 function remediesOfServer(): string[] {
-  return ["contract", "control", "host"].flatMap((name) => {
+  return ["contract", "build-plan", "control", "host"].flatMap((name) => {
     const root = join(packages, name, "src");
     return readdirSync(root, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { RegistryMirror } from "@skerry/contract/builds/plan/registry-files";
+import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";
 import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
-import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
+import { IMAGE_CONFIG_FILE } from "@skerry/build-plan/scripts/registry-files";
 import type { CacheEntryList, ClearedCache } from "@skerry/contract/builds/build-cache";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";

@@ -5,8 +5,8 @@ import { sql } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
-import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/contract/builds/plan/builder-scripts";
-import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
+import { GIT_COMMIT_FILE, GIT_FILES_FILE } from "@skerry/build-plan/scripts/builder-scripts";
+import { IMAGE_CONFIG_FILE } from "@skerry/build-plan/scripts/registry-files";
 import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";
 import { eventually, useWorld } from "./support/world.ts";
 

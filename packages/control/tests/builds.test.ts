@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
-import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
+import { CONTEXT_FOLDER } from "@skerry/build-plan/scripts/builder-scripts";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";

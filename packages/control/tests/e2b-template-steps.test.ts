@@ -1,7 +1,7 @@
 // What E2B's clients build, as builds of ours.
 
 import { waitForPort } from "e2b-2.51";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+import { planBuild } from "@skerry/build-plan/plan/plan-build";
 import { describe, expect, test } from "vitest";
 import { type TemplateFault, translateTemplate } from "../src/e2b/template-steps.ts";
 

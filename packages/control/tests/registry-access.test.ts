@@ -8,7 +8,7 @@ import {
   IMAGE_CONFIG_FILE,
   IMAGE_DIGEST_FILE,
   REGISTRY_AUTH_FILE,
-} from "@skerry/contract/builds/plan/registry-files";
+} from "@skerry/build-plan/scripts/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
 import { formatRootKeys } from "@skerry/contract/sealing/root-key-file";
 import { activateBuilder, buildNow, newBuild } from "./support/builds.ts";

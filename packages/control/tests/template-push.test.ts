@@ -3,13 +3,13 @@
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
-import { FAULT_PREFIX } from "@skerry/contract/builds/plan/builder-scripts";
+import { FAULT_PREFIX } from "@skerry/build-plan/scripts/builder-scripts";
 import {
   IMAGE_DIGEST_FILE,
   mirrorsFile,
   REGISTRY_AUTH_FILE,
   REGISTRY_MIRRORS_FILE,
-} from "@skerry/contract/builds/plan/registry-files";
+} from "@skerry/build-plan/scripts/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
 import type { TemplateList } from "@skerry/contract/templates/template";
 import {

@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
-import { IMAGE_DIGEST_FILE } from "@skerry/contract/builds/plan/registry-files";
+import { IMAGE_DIGEST_FILE } from "@skerry/build-plan/scripts/registry-files";
 import { activateBuilder, buildNow, builtTemplate, newBuild } from "../../control/tests/support/builds.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";

@@ -10,7 +10,7 @@ import {
   TEMPLATE_TAG_PATTERN,
 } from "../templates/template-name.ts";
 import { EgressRequest } from "../vms/egress.ts";
-import { DOCKERFILE_TEXT_MAX_CHARS } from "./plan/context-bounds.ts";
+import { DOCKERFILE_TEXT_MAX_CHARS } from "./context-bounds.ts";
 
 const closed = { additionalProperties: false } as const;
 

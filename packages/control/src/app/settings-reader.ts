@@ -2,7 +2,7 @@
 
 import { readDomains } from "../vms/egress/egress-domains.ts";
 import { isIP } from "node:net";
-import type { RegistryMirror } from "@skerry/contract/builds/plan/registry-files";
+import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";
 
 export interface Address {
   readonly host: string;

@@ -1,9 +1,9 @@
 // What holds for the VMs of a template beside its files: what its build was asked for, over what the image said that it was made of.
 
-import type { PlannedConfig } from "@skerry/contract/builds/plan/build-plan";
-import { imageConfig, IMAGE_CONFIG_MAX_BYTES } from "@skerry/contract/builds/plan/image-config";
-import { isUndetected } from "@skerry/contract/builds/plan/plan-build";
-import { IMAGE_CONFIG_FILE } from "@skerry/contract/builds/plan/registry-files";
+import type { PlannedConfig } from "@skerry/build-plan/build-plan";
+import { imageConfig, IMAGE_CONFIG_MAX_BYTES } from "@skerry/build-plan/plan/image-config";
+import { isUndetected } from "@skerry/build-plan/plan/plan-build";
+import { IMAGE_CONFIG_FILE } from "@skerry/build-plan/scripts/registry-files";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";

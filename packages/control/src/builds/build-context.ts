@@ -3,8 +3,8 @@
 import { posix } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "@skerry/contract/builds/build";
-import { CONTEXT_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
-import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
+import { CONTEXT_MAX_BYTES } from "@skerry/contract/builds/context-bounds";
+import { CONTEXT_FOLDER } from "@skerry/build-plan/scripts/builder-scripts";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";

@@ -2,7 +2,7 @@
 
 import type { Build } from "@skerry/contract/builds/build";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
-import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
+import { EMPTY_DISK_GIB } from "@skerry/build-plan/scripts/builder-scripts";
 import { BUILDER_DISK_GIB } from "@skerry/contract/templates/template-name";
 import { readSize } from "../values/sizes.ts";
 import { newId } from "@skerry/contract/ids";

@@ -3,7 +3,7 @@ import { Build, BuildEgress, BuildList, BuildListQuery } from "@skerry/contract/
 import { BuildRequest } from "@skerry/contract/builds/build-request";
 import { BuildLog, BuildLogLine, BuildLogQuery } from "@skerry/contract/builds/build-log";
 import { TemplatePushRequest } from "@skerry/contract/builds/template-push";
-import { BUILD_SECRET_NAME } from "@skerry/contract/builds/plan/context-bounds";
+import { BUILD_SECRET_NAME } from "@skerry/contract/builds/context-bounds";
 import { NoFields } from "@skerry/contract/named";
 import type { Access, LargeBody, Operations } from "../api/operation.ts";
 import { egressErrors } from "../vms/vm-errors.ts";

@@ -1,10 +1,10 @@
 // What a request for a build asks for, with every default filled in and every bound checked, as the steps that carry it out.
 
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
-import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
-import { basesOf } from "@skerry/contract/builds/plan/dockerfile-instructions";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
-import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
+import type { BuildPlan } from "@skerry/build-plan/build-plan";
+import { basesOf } from "@skerry/build-plan/dockerfile/dockerfile-instructions";
+import { planBuild } from "@skerry/build-plan/plan/plan-build";
+import { EMPTY_DISK_GIB } from "@skerry/build-plan/scripts/builder-scripts";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { VmBuild } from "@skerry/contract/host-api/templates";

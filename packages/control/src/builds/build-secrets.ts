@@ -1,8 +1,8 @@
 // PUT /v1/builds/{id}/secrets/{name}: a value that a Dockerfile's `RUN --mount=type=secret` reads. It goes straight into the memory of the build's
 // microVM: no row, no log and no layer has it, and it is gone with the step.
 
-import { SECRETS_FOLDER } from "@skerry/contract/builds/plan/image-scripts";
-import { BUILD_SECRET_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
+import { SECRETS_FOLDER } from "@skerry/build-plan/scripts/image-scripts";
+import { BUILD_SECRET_MAX_BYTES } from "@skerry/contract/builds/context-bounds";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { BoundedUpload, uploadTooLarge } from "../vms/files/bounded-upload.ts";

@@ -1,12 +1,7 @@
 // How much of a build its cache has: what its steps are known by, and the last of them whose result is there.
 
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
-import {
-  stepKeys,
-  templateKey,
-  type ContextDigests,
-  type KeyedStep,
-} from "@skerry/contract/builds/plan/step-key";
+import { stepKeys, templateKey, type ContextDigests, type KeyedStep } from "@skerry/build-plan/plan/step-key";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Context } from "../context.ts";

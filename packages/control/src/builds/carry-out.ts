@@ -1,7 +1,7 @@
 // A step of a build from its beginning to its end: what it came to is in its row, and where it has failed, so
 // is the build.
 
-import { failedInstruction, STEP_LINE } from "@skerry/contract/builds/plan/failed-instruction";
+import { failedInstruction, STEP_LINE } from "@skerry/build-plan/plan/failed-instruction";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { keepDenials } from "./build-egress.ts";

@@ -2,12 +2,12 @@
 // the builder's buildah does not read by itself.
 
 import { posix } from "node:path";
-import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
+import { CONTEXT_FOLDER } from "@skerry/build-plan/scripts/builder-scripts";
 import {
   DOCKERFILE_FILE_MAX_BYTES,
   readsDockerfile,
   withDockerfile,
-} from "@skerry/contract/builds/plan/dockerfile-step";
+} from "@skerry/build-plan/dockerfile/dockerfile-step";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";

@@ -1,18 +1,14 @@
 // A repository that was cloned in the builder: what it is decides the pure function that the command line asks of a folder. Where it stands on a template, the
 // microVM begins anew on that one's disk, with the same commit. All that is read here is a guest's, so it is bounded, and means what a request might say.
 
-import type { ContextFiles, PlanRequest } from "@skerry/contract/builds/plan/build-plan";
+import type { ContextFiles, PlanRequest } from "@skerry/build-plan/build-plan";
 import { builtInTags } from "@skerry/contract/templates/template-name";
-import {
-  GIT_COMMIT_FILE,
-  GIT_FILES_FILE,
-  CONTEXT_FOLDER,
-} from "@skerry/contract/builds/plan/builder-scripts";
-import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
-import { detectApp, DETECTED_FILES, withEnv } from "@skerry/contract/builds/plan/detect-app";
-import { basesOf } from "@skerry/contract/builds/plan/dockerfile-instructions";
-import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
-import { isUndetected, planBuild } from "@skerry/contract/builds/plan/plan-build";
+import { GIT_COMMIT_FILE, GIT_FILES_FILE, CONTEXT_FOLDER } from "@skerry/build-plan/scripts/builder-scripts";
+import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "@skerry/contract/builds/context-bounds";
+import { detectApp, DETECTED_FILES, withEnv } from "@skerry/build-plan/detect/detect-app";
+import { basesOf } from "@skerry/build-plan/dockerfile/dockerfile-instructions";
+import { DETECTED_FILE_MAX_BYTES } from "@skerry/build-plan/detect/manifests";
+import { isUndetected, planBuild } from "@skerry/build-plan/plan/plan-build";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import type { Database } from "../db/database.ts";

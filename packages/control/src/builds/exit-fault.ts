@@ -1,7 +1,7 @@
 // How the command of a step ended, as the error of its build.
 
 import { constants } from "node:os";
-import { stepFault } from "@skerry/contract/builds/plan/step-fault";
+import { stepFault } from "@skerry/build-plan/plan/step-fault";
 import { SkerryError } from "@skerry/contract/errors";
 import type { StepRow } from "./build-store.ts";
 import type { runStep } from "./run-step.ts";

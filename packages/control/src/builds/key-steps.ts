@@ -1,8 +1,8 @@
 // What the context holds, once it has come: computed in the builder, before any step, from the bytes that the steps will read. What the request
 // said of it has chosen which steps are skipped, so it has to be right about what those have read.
 
-import { digestCommand, readDigests } from "@skerry/contract/builds/plan/context-digest";
-import type { ContextDigests } from "@skerry/contract/builds/plan/step-key";
+import { digestCommand, readDigests } from "@skerry/build-plan/plan/context-digest";
+import type { ContextDigests } from "@skerry/build-plan/plan/step-key";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Database } from "../db/database.ts";
 import type { HostClient } from "../host-client/host-client.ts";

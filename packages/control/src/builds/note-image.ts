@@ -1,6 +1,6 @@
 // What a step has pulled, found in an archive, or pushed.
 
-import { IMAGE_DIGEST_FILE } from "@skerry/contract/builds/plan/registry-files";
+import { IMAGE_DIGEST_FILE } from "@skerry/build-plan/scripts/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";

@@ -1,6 +1,6 @@
 // The steps of a plan as rows, each with the id of its execution.
 
-import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
+import type { BuildPlan } from "@skerry/build-plan/build-plan";
 import { newId } from "@skerry/contract/ids";
 import type { BuildRow, NewStep } from "./build-store.ts";
 

@@ -2,7 +2,7 @@
 // process dies are those of builds.
 
 import type { Build } from "@skerry/contract/builds/build";
-import { planPush } from "@skerry/contract/builds/plan/plan-push";
+import { planPush } from "@skerry/build-plan/plan/plan-push";
 import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";

@@ -9,7 +9,7 @@ import {
   REGISTRY_CA_FILE,
   REGISTRY_FOLDER,
   REGISTRY_MIRRORS_FILE,
-} from "@skerry/contract/builds/plan/registry-files";
+} from "@skerry/build-plan/scripts/registry-files";
 import { SkerryError } from "@skerry/contract/errors";
 import { registryOf } from "@skerry/contract/registries/registry-host";
 import { GROUP_BEFORE } from "@skerry/contract/templates/template-name";

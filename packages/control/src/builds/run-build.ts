@@ -37,7 +37,7 @@ import { keySteps } from "./key-steps.ts";
 import { carryOutPull, findPullApart, mayLogIn } from "./pull-apart.ts";
 import { beginWithoutCache, noteSealed } from "./step-store.ts";
 import { startBuildVm } from "./start-build-vm.ts";
-import { versionDigest } from "@skerry/contract/builds/plan/step-key";
+import { versionDigest } from "@skerry/build-plan/plan/step-key";
 
 const SERVICE = "builder";
 const CONTEXT_WAIT_S = 5;

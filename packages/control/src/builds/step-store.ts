@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
-import type { PlannedConfig } from "@skerry/contract/builds/plan/build-plan";
+import type { PlannedConfig } from "@skerry/build-plan/build-plan";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import { newId } from "@skerry/contract/ids";
 import { buildById, type BuildRow, type StepRow } from "./build-store.ts";

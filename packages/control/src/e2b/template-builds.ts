@@ -135,7 +135,7 @@ function reasonOf({ error, steps }: Build, asked: AskedBuild): NonNullable<Progr
   return { message: [said, ...lines.slice(-5)].join("\n"), ...placeOf(step, template) };
 }
 
-/** E2B's clients know by these words that a user does not exist. The native words are those of RUN in `builds/plan/builder-scripts.ts`. */
+/** E2B's clients know by these words that a user does not exist. The native words are those of RUN in `builder-scripts.ts` of `build-plan`. */
 function inTheirWords(message: string): string {
   return message.replace(
     /^The template has no user (\S+)\.$/,

@@ -3,7 +3,7 @@
 
 import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { quoted } from "@skerry/contract/builds/plan/shell-words";
+import { quoted } from "@skerry/contract/shell-words";
 import { discardWorkFolder } from "../system/remove-tree.ts";
 import { runProgram } from "../system/run.ts";
 import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { quoted } from "@skerry/contract/builds/plan/shell-words";
+import { quoted } from "@skerry/contract/shell-words";
 import { runProgram } from "../system/run.ts";
 import type { NodePins } from "./description.ts";
 import type { ExtraCertificates } from "./extra-certificates.ts";

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { contextDigest, type ContextEntry } from "@skerry/contract/builds/plan/context-digest";
+import { contextDigest, type ContextEntry } from "@skerry/build-plan/plan/context-digest";
 import { pathOfName } from "./byte-names.ts";
 import type { Item } from "./tar-writer.ts";
 

@@ -2,11 +2,11 @@
 
 import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { ContextFiles } from "@skerry/contract/builds/plan/build-plan";
-import { boundContext } from "@skerry/contract/builds/plan/context-bounds";
-import { DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
-import { IGNORE_FILE, IGNORED_BY_DEFAULT, readIgnore } from "@skerry/contract/builds/plan/dockerignore";
-import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
+import type { ContextFiles } from "@skerry/build-plan/build-plan";
+import { boundContext } from "@skerry/contract/builds/context-bounds";
+import { DETECTED_FILES } from "@skerry/build-plan/detect/detect-app";
+import { IGNORE_FILE, IGNORED_BY_DEFAULT, readIgnore } from "@skerry/build-plan/context/dockerignore";
+import { DETECTED_FILE_MAX_BYTES } from "@skerry/build-plan/detect/manifests";
 import { SkerryError } from "@skerry/contract/errors";
 import { SkerryInputError } from "../errors/errors.ts";
 

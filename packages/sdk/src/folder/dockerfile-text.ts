@@ -1,7 +1,7 @@
 // The text of a folder's Dockerfile, which a request holds so that the build may come apart into several steps.
 
-import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
-import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/plan/context-bounds";
+import type { DetectedApp } from "@skerry/build-plan/build-plan";
+import { DOCKERFILE_TEXT_MAX_CHARS } from "@skerry/contract/builds/context-bounds";
 import { SkerryInputError } from "../errors/errors.ts";
 
 /** With what the Dockerfile says, which may come apart into several steps. */

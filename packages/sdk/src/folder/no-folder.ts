@@ -1,6 +1,6 @@
 // In the place of `folder/` where there are no files, as in browsers.
 
-import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import type { DetectedApp } from "@skerry/build-plan/build-plan";
 import { SkerryInputError } from "../errors/errors.ts";
 import type { FolderPlan, FolderWish, ReadFolder, SentFolder } from "./read-folder.ts";
 

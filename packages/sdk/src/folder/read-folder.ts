@@ -8,11 +8,11 @@ import type {
   PlannedProcess,
   PlannedStep,
   PlanRequest,
-} from "@skerry/contract/builds/plan/build-plan";
-import { contextPath } from "@skerry/contract/builds/plan/context-path";
-import { detectApp, withEnv } from "@skerry/contract/builds/plan/detect-app";
-import { dockerfileOutcome, type DockerfileOutcome } from "@skerry/contract/builds/plan/dockerfile-outcome";
-import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+} from "@skerry/build-plan/build-plan";
+import { contextPath } from "@skerry/build-plan/context/context-path";
+import { detectApp, withEnv } from "@skerry/build-plan/detect/detect-app";
+import { dockerfileOutcome, type DockerfileOutcome } from "@skerry/build-plan/dockerfile/dockerfile-outcome";
+import { planBuild } from "@skerry/build-plan/plan/plan-build";
 import { SkerryInputError } from "../errors/errors.ts";
 import { contextDigests } from "./context-digests.ts";
 import { ownText, readContext, type ContextFolder } from "./context-folder.ts";

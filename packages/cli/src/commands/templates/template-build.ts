@@ -3,11 +3,11 @@
 
 import { readFile } from "node:fs/promises";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
-import type { DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import type { DetectedApp } from "@skerry/build-plan/build-plan";
 import { isId } from "@skerry/contract/ids";
-import { contextPath } from "@skerry/contract/builds/plan/context-path";
-import { withEnv } from "@skerry/contract/builds/plan/detect-app";
-import { readGitSource } from "@skerry/contract/builds/plan/git-source";
+import { contextPath } from "@skerry/build-plan/context/context-path";
+import { withEnv } from "@skerry/build-plan/detect/detect-app";
+import { readGitSource } from "@skerry/build-plan/context/git-source";
 import { packFolder, planShown, readFolder, type ReadFolder } from "@skerry/sdk/folder/read-folder";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";

@@ -3,7 +3,7 @@
 import type { ColumnType, Generated } from "kysely";
 import type { PulledImage } from "@skerry/contract/templates/pulled-image";
 import type { Build } from "@skerry/contract/builds/build";
-import type { PlannedConfig } from "@skerry/contract/builds/plan/build-plan";
+import type { PlannedConfig } from "@skerry/build-plan/build-plan";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
 import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
