@@ -2,7 +2,7 @@
 
 import { SkerryError } from "../../errors.ts";
 import type { PlannedConfig } from "./build-plan.ts";
-import { quoted } from "./shell-words.ts";
+import { shellWord } from "./shell-words.ts";
 
 export interface ImageConfig extends PlannedConfig {
   /** Its entry point and command as one line of a shell; null where it has none. Nothing runs it unless it is asked for. */
@@ -37,7 +37,7 @@ export function imageConfig(text: string): ImageConfig {
     user: user === "" ? null : user,
     // Without one the image means its root, and not the home of its user.
     workdir: workdir === "" ? "/" : workdir,
-    command: words.length === 0 ? null : words.map(quoted).join(" "),
+    command: words.length === 0 ? null : words.map(shellWord).join(" "),
   };
 }
 
