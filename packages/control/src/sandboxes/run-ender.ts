@@ -74,9 +74,8 @@ async function endOf(
     const { exit } = await hosts.client(address).executions.get(ref, stop);
     return exit === null ? undefined : "exited";
   } catch (error) {
-    // It ended so long ago that its VM has forgotten it, or it never began.
-    if (is_settled && error instanceof SkerryError && error.code === "execution_not_found")
-      return "forgotten";
-    throw error;
+    // It ended so long ago that its VM has forgotten it, or it never began; a young one is on its way there.
+    if (!(error instanceof SkerryError) || error.code !== "execution_not_found") throw error;
+    return is_settled ? "forgotten" : undefined;
   }
 }
