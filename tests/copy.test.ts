@@ -160,3 +160,22 @@ test("skerry run copies in, runs, copies out, and leaves nothing", async () => {
   expect(left.code).toBe(1);
   expect(left.stderr).toContain("sandbox_not_found");
 });
+
+test("a run that has failed is shown with its end while its sandbox stays, and one that runs is followed to its own", async () => {
+  const failed = await skerry("run", "-n", "--keep-on-failure", "--", "echo said; exit 3");
+  const [, execution = ""] = /skerry runs logs (exe_\w+)/.exec(failed.stderr) ?? [];
+  const [, kept = ""] = /The sandbox (sbx_\w+) stays/.exec(failed.stderr) ?? [];
+  const shown = await skerry("runs", "show", execution, "--json");
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    ...{ id: execution, sandbox_id: kept, status: "exited", exit: { exit_code: 3 }, stdout: "said\n" },
+    ended_at: expect.any(String) as string,
+  });
+  expect(JSON.parse((await skerry("sandbox", "get", kept, "--json")).stdout)).toMatchObject({
+    status: "running",
+  });
+  await destroySandbox(platform, kept);
+  const detached = (
+    await skerry("run", "--detach", "--", "echo one; sleep 2; echo two; exit 4")
+  ).stdout.trim();
+  expect(await skerry("runs", "logs", "--follow", detached)).toMatchObject({ code: 4, stdout: "one\ntwo\n" });
+});

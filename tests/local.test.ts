@@ -96,7 +96,10 @@ test("the operator sees hosts and background services at the command line, and r
   const me = await skerry({ ...one.env, SKERRY_API_TOKEN: token }, "whoami", "--json");
   expect(JSON.parse(me)).toMatchObject({ token_name: "found again", role: "owner" });
   expect(await skerry(one.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
-  await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow("No host is online");
+  await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow(
+    /No host takes new VMs now: 1 is in maintenance/,
+  );
+  expect(await skerry(one.env, "status")).toMatch(/hosts +drained +1 maintenance/);
   expect(await skerry(one.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
 });
 

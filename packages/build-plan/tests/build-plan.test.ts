@@ -207,7 +207,7 @@ test("an image's configuration becomes that of the template", () => {
     ]),
     user: "65534:65534",
     workdir: "/srv",
-    command: String.raw`'/bin/serve' '--name' 'it'\''s'`,
+    command: String.raw`/bin/serve --name 'it'\''s'`,
   });
   expect(imageConfig("{}")).toEqual({ env: {}, user: null, workdir: "/", command: null });
   expect(imageConfig('{"OCIv1":{"config":{"Env":null,"Cmd":null}}}').command).toBeNull();

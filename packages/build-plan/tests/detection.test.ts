@@ -54,6 +54,14 @@ test("a folder in which nothing is known is refused with what was looked for, an
   expect(refusal({})).toContain("write a Dockerfile");
 });
 
+test("where an app cannot be built and there is a Dockerfile too, the refusal says how to build that", () => {
+  const unstarted = { "package.json": "{}" };
+  expect(refusal(unstarted)).not.toContain("--dockerfile");
+  expect(refusal({ ...unstarted, Dockerfile: "FROM base\n" })).toMatch(
+    /^app_not_detected: .* Or build with --dockerfile Dockerfile \(`dockerfile` in the API\): there is a Dockerfile\.$/,
+  );
+});
+
 test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   [
     "workspaces",

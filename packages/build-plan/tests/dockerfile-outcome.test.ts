@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dockerfileOutcome, type DockerfileOutcome } from "@skerry/build-plan/dockerfile/dockerfile-outcome";
 
-const NONE: DockerfileOutcome = { base: "base", env: {}, user: null, workdir: null };
+const NONE: DockerfileOutcome = { base: "base", env: {}, user: null, workdir: null, command: null };
 
 const cases: readonly (readonly [text: string, outcome: Partial<DockerfileOutcome>])[] = [
   ["FROM base", {}],
@@ -15,6 +15,11 @@ const cases: readonly (readonly [text: string, outcome: Partial<DockerfileOutcom
     { env: { A: "1" }, user: "app", workdir: "/one/two" },
   ],
   ["FROM one AS first\nUSER app\nWORKDIR /first\nFROM base\nENV B=2", { env: { B: "2" } }],
+  ['FROM base\nCMD ["serve", "--name", "a b"]', { command: "serve --name 'a b'" }],
+  ['FROM base\nCMD serve $PORT\nENTRYPOINT ["/init"]', { command: "/init serve $PORT" }],
+  ['FROM base AS one\nCMD a\nFROM one\nENTRYPOINT ["/b"]', { command: "/b" }],
+  ["FROM base AS one\nCMD a\nFROM one", { command: "a" }],
+  ["FROM base AS one\nCMD a\nFROM base", {}],
   ["FROM --platform=linux/amd64 docker.io/library/node:22 AS last", { base: "docker.io/library/node:22" }],
 ];
 

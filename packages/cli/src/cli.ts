@@ -124,10 +124,13 @@ function freezeText(ms: number): string {
 /** Why a call is sent again, for the person who waits. */
 function retryText({ error, waitMs }: Retry): string {
   const code = error instanceof SkerryApiError ? error.code : "connection_failed";
+  const said = error instanceof Error ? error.message.replace(/\.$/, "") : code;
   const why: Readonly<Record<string, string>> = {
     connection_failed: "the server cannot be reached; trying again",
     database_unavailable: "the server's database does not answer; trying again",
-    host_unavailable: "the host does not answer; trying again",
+    // Which host, and whether it is away at all, the server knows.
+    host_unavailable: `${said}; trying again`,
+    host_draining: `${said}; trying again`,
     idempotency_in_progress: "the server still works on it",
     rate_limited: `the rate limit is reached; going on in ${Math.ceil(waitMs / 1_000)} s`,
     shutting_down: "the server is being restarted; trying again",

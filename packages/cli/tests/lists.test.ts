@@ -39,3 +39,48 @@ test("what is paused has no time at which it expires", async () => {
     expect([words, last]).toEqual([words, [expect.not.stringMatching(/^-$/), "-"]]);
   }
 });
+
+test.each([
+  ["passing", "running (healthy)"],
+  ["failing", "running (unhealthy)"],
+  ["starting", "running (health: starting)"],
+  ["unknown", "running (health: unknown)"],
+] as const)(
+  "a machine whose health is %s is listed as %s, and JSON has what the API says",
+  async (status, shown) => {
+    const machine = { ...sandboxInfo, id: "mch_1", restarts: 0, reason: null, waits_for: null };
+    const health = { status, since: sandboxInfo.created_at, reason: null, last_checked_at: null };
+    const items = [
+      { ...machine, health },
+      { ...machine, id: "mch_2", health: null },
+      { ...machine, id: "mch_3", status: "stopped", health },
+    ];
+    await using server = await ScriptedServer.start((response, { url }) =>
+      sendJson(response, 200, { items: url.startsWith("/v1/machines") ? items : [], next_cursor: null }),
+    );
+    await using shell = await Shell.forServer(server);
+    for (const words of [["machine", "list"], ["ps"]]) {
+      const rows = (await shell.run(...words)).stdout.toString().trimEnd().split("\n").slice(1);
+      const column = rows.map((row) => /  (running|stopped)( \(.*?\))?  /.exec(row)?.[0].trim());
+      expect([words, new Set(column)]).toEqual([words, new Set([shown, "running", "stopped"])]);
+      const json = JSON.parse((await shell.run(...words, "--json")).stdout.toString()) as object;
+      expect(json).toMatchObject(words[0] === "ps" ? { machines: items } : { items });
+    }
+  },
+);
+
+test("a port that is made public is told with its address, which has no signature", async () => {
+  const port = { port: 3000, public: true, listening: false, addresses: [], process: null };
+  await using server = await ScriptedServer.start((response, { url }) => {
+    if (url.endsWith("/urls") || url.includes("/url"))
+      return sendJson(response, 201, {
+        url: "http://3000-mch-1.localhost:7070/?skerry-signature=abc",
+        expires_at: "2026-11-20T16:21:09.123Z",
+      });
+    return sendJson(response, 200, { items: [port], truncated: false, ...port });
+  });
+  await using shell = await Shell.forServer(server);
+  const { stderr } = await shell.run("machine", "ports", "mch_1", "--public", "3000");
+  expect(stderr).toBe("Port 3000 needs no token: http://3000-mch-1.localhost:7070/\n");
+  expect((await shell.run("machine", "ports", "mch_1")).stderr).toBe("");
+});

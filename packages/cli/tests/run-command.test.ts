@@ -92,7 +92,7 @@ test("a detached run prints the id of its execution, and leaves the sandbox to e
     "all",
   );
   expect(answer).toMatchObject({ code: 0, stdout: Buffer.from(`${EXECUTION}\n`) });
-  expect(answer.stderr).toContain(`skerry runs logs ${EXECUTION}`);
+  expect(answer.stderr).toContain(`skerry runs logs --follow ${EXECUTION}`);
   expect(seen).toEqual(["POST /v1/sandboxes", `POST ${sandbox}/executions`]);
   expect(JSON.parse(server.last.body.toString())).toEqual({
     ...{ command: "make all", timeout: "2h", destroy_sandbox: true },

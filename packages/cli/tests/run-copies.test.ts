@@ -59,3 +59,36 @@ test.each([
     expect((await filesIn(into)).filter((path) => !path.startsWith("job/"))).toEqual(expected);
   }
 });
+
+test("files that may hold secrets are named where a folder that has them is copied in, and are not where they are named", async () => {
+  const { server } = await startLocalGuest();
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  await plant(join(shell.folder, "job"), "a.txt", ".env", "deep/.env.local", ".env.example");
+  const guest = join(shell.folder, "guest");
+  await mkdir(guest);
+  const copied = async (from: string) =>
+    (await shell.run("run", "--template", "base", "--copy-in", `${from}:${guest}/`, "-n", "--", "true"))
+      .stderr;
+  expect(await copied("job")).toMatch(
+    /^With it went job\/\.env, job\/deep\/\.env\.local, which may hold secrets;/m,
+  );
+  expect(await copied("job/.env")).not.toContain("secrets");
+});
+
+test("a run takes docker's --rm, which it does anyway", async () => {
+  const { server } = await startLocalGuest();
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const { code, stdout, stderr } = await shell.run(
+    "run",
+    "--rm",
+    "--template",
+    "base",
+    "-n",
+    "--",
+    "echo",
+    "hi",
+  );
+  expect([code, stdout.toString(), stderr]).toEqual([0, "hi\n", ""]);
+});

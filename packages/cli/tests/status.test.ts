@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { hostsRow } from "../src/local/hosts-row.ts";
 import { Shell } from "./support/shell.ts";
 
 test("a token that has expired is listed as such", async () => {
@@ -43,4 +44,18 @@ last backup  3 d ago
   expect(server.last).toMatchObject({ method: "GET", url: "/v1/status" });
   const json = await shell.run("status", "--json");
   expect(JSON.parse(json.stdout.toString())).toMatchObject({ server: server.baseUrl, machines: 2 });
+});
+
+test.each([
+  [{ online: 2 }, "ok", "2 online"],
+  [{ online: 1, draining: 1 }, "drained", "1 online, 1 draining; `skerry host activate HOST` lets one"],
+  [{ maintenance: 1 }, "drained", "1 maintenance; `skerry host activate HOST` lets one"],
+  [{ online: 1, offline: 2, draining: 1 }, "offline", "1 online, 2 offline, 1 draining"],
+  [{}, "none", "none"],
+] as const)("status of this machine counts the platform's hosts: %j is %s", (counts, state, detail) => {
+  const none = { online: 0, offline: 0, draining: 0, maintenance: 0 };
+  expect(hostsRow({ ...none, ...counts })).toMatchObject({
+    ...{ what: "hosts", state },
+    detail: expect.stringContaining(detail) as string,
+  });
 });

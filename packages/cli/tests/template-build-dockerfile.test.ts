@@ -31,9 +31,13 @@ test("a Dockerfile is planned where it is named", async () => {
   const missing = await shell.run("template", "build", "--plan", "--dockerfile", "Dockerfile");
   expect([missing.code, missing.stderr]).toEqual([
     1,
-    "error: There is no Dockerfile in the folder. (no_dockerfile)\n" +
-      "Name a Dockerfile that is there; without one what the folder is is detected.\n",
+    "error: There is no Dockerfile in this folder. (no_dockerfile)\n" +
+      "Name a Dockerfile that is there, by its path in this folder; without one what the folder is is detected.\n",
   ]);
+  const below = await shell.run("template", "build", "deploy", "--plan", "--dockerfile", "deploy/Dockerfile");
+  expect(below.stderr).toMatch(
+    /There is no deploy\/Dockerfile in deploy\. .*\nName a Dockerfile that is there, by its path in deploy;/,
+  );
 });
 
 test("a plan says what a Dockerfile begins on, and what holds then", async () => {
@@ -45,6 +49,19 @@ test("a plan says what a Dockerfile begins on, and what holds then", async () =>
   );
   await write(shell, "Dockerfile", "FROM scratch\nWORKDIR app\n");
   expect(await plan()).toMatch(/0 +begin on an empty disk\n[^]*workdir +\/app\n/);
+});
+
+test("a plan says that VMs do not run a Dockerfile's command, and what does, unless a start is given", async () => {
+  await using shell = await Shell.open();
+  const plan = async (...flags: string[]) =>
+    (await shell.run("template", "build", "--plan", ...flags)).stdout.toString();
+  await write(shell, "Dockerfile", 'FROM base\nENTRYPOINT ["/srv/web"]\nCMD ["--port", "80"]\n');
+  expect(await plan()).toMatch(
+    /Its command is not run by itself: \/srv\/web --port 80\nBuild with --start COMMAND .*skerry machine create --command/,
+  );
+  expect(await plan("--start", "/srv/web")).not.toContain("is not run by itself");
+  await write(shell, "Dockerfile", 'FROM base\nCMD ["bash"]\n');
+  expect(await plan(), "a shell waits for a person").not.toContain("is not run by itself");
 });
 
 test("one that copies behind a command is planned in groups", async () => {

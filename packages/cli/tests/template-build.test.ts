@@ -237,6 +237,21 @@ test("a build that fails says at which step, with what it printed last and where
   });
 });
 
+test("lines that came with the log are not printed once more where the build fails", async () => {
+  const error = {
+    code: "build_step_failed",
+    message: "No.",
+    step: null,
+    exit_code: 3,
+    last_lines: ["installed"],
+  };
+  await using server = await buildServer({ status: "failed", error });
+  await using shell = await Shell.forServer(server);
+  await write(shell.folder, { Dockerfile: "FROM base\n" });
+  const { stderr } = await shell.run("template", "build", "--name", "web");
+  expect(stderr.match(/installed/g)).toHaveLength(1);
+});
+
 test("without a name nothing is built", async () => {
   await using shell = await Shell.open();
   await write(shell.folder, { "index.html": "" });

@@ -188,3 +188,16 @@ test("an execution can be given by the beginning of its id, and one that is not 
   expect((await shell.run("sandbox", "attach", "web", "01kb")).stderr).toContain(executions[0]);
   expect((await shell.run("sandbox", "attach", "web", "exe_99")).stderr).toContain("(execution_not_found)");
 });
+
+test.each([
+  [["members"], "skerry org members"],
+  [["metrics"], "skerry machine metrics ID"],
+  [["run", "--rm", "-it", "base", "bash"], "skerry sandbox shell ID"],
+  [["run", "--timeout", "10", "--", "true"], "10 has no unit: write 10s, 10m or 10h."],
+  [["run", "--timeout", "3d", "--", "true"], "There is no unit for days: write 72h."],
+  [["host", "recover-disk", "web"], "skerry doctor"],
+] as const)("%j is answered with what to type", async (words, answer) => {
+  await using shell = await Shell.open();
+  const { code, stderr } = await shell.run(...words);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(answer)]);
+});

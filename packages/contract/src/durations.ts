@@ -23,6 +23,15 @@ export function parseDuration(text: string): number | undefined {
   return total > 0 ? total : undefined;
 }
 
+/** Which texts are durations, and what one that is none may have meant. */
+export function durationHelp(text: string): string {
+  const units = "Write whole numbers with the units h, m, s and ms, such as 30s, 10m or 1h30m.";
+  const [, number = "", unit = ""] = /^(\d{1,6}) *(d|days?)?$/i.exec(text) ?? [];
+  if (number === "") return units;
+  const meant = unit === "" ? `${number}s, ${number}m or ${number}h` : `${Number(number) * 24}h`;
+  return `${unit === "" ? `${number} has no unit` : "There is no unit for days"}: write ${meant}. ${units}`;
+}
+
 /** `0s`: no bound at all, where a field offers that. */
 export function isNoBound(text: string): boolean {
   return /^0+(?:h|m|s|ms)$/.test(text);

@@ -126,6 +126,7 @@ export const errorStatus = {
   no_capacity: 503,
   template_not_ready: 503,
   host_unavailable: 503,
+  host_draining: 503,
   vm_moving: 503,
   database_unavailable: 503,
   secrets_unavailable: 503,

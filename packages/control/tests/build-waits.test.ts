@@ -6,8 +6,8 @@ import type { Build } from "@skerry/contract/builds/build";
 import type { BuildLog } from "@skerry/contract/builds/build-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";
-import { activateBuilder, buildNow, forgetBuildsAndVms, newBuild } from "./support/builds.ts";
-import { useWorld } from "./support/world.ts";
+import { activateBuilder, buildNow, builtTemplate, forgetBuildsAndVms, newBuild } from "./support/builds.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
 
@@ -73,4 +73,19 @@ test("a built-in template whose image failed says why and when it is tried again
   expect((await world.call("POST", path)).status).toBe(200);
   expect(world.host.templates.prepared).toEqual([world.host.template.name]);
   expect((await world.call("POST", "/v1/templates/none/prepare")).status).toBe(404);
+});
+
+test("while a start command is waited for the log says for what, and for how long", async () => {
+  const line = "5 s: boots, and waits until its start command listens to port 80, for 300 s at most";
+  const isTold = async () => {
+    const { rows } = await sql`select 1 from build_log where text = ${line}`.execute(world.db);
+    return rows.length === 1;
+  };
+  world.host.templates.before = async (call) => {
+    if (call === "freeze") await eventually(isTold, "the wait is told while it goes on");
+  };
+  const build = await builtTemplate(world, { start: { command: "serve", ready: { port: 80 } } });
+  world.host.templates.before = async () => undefined;
+  const { body } = await world.call<BuildLog>("GET", `/v1/builds/${build.id}/logs`);
+  expect(body.lines.at(-1)?.text).toMatch(/^frozen for /);
 });

@@ -315,7 +315,7 @@ test("while its host is drained and there is no other one it stays paused, and t
   const { host_id } = await sandbox();
   await world.call("POST", `/v1/hosts/${host_id}/drain`);
   const refused = await execute();
-  expect([refused.status, refused.body.code]).toEqual([503, "host_unavailable"]);
+  expect([refused.status, refused.body.code]).toEqual([503, "host_draining"]);
   expect(refused.body.message).toContain("being drained");
   await mover(world.context, 1_000).activate(never);
   const host = await world.call<{ status: string; waits_for: string }>("GET", `/v1/hosts/${host_id}`);

@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
+import type { BuildLog } from "@skerry/contract/builds/build-log";
 import {
   IMAGE_CONFIG_FILE,
   IMAGE_DIGEST_FILE,
@@ -70,6 +71,31 @@ test("an image is pulled with the credentials of its registry alone, which come 
   expect(world.host.files.has("/run/skerry-registries/")).toBe(false);
   const shown = await world.call("GET", `/v1/templates/${build.template_id}`);
   expect(shown.body).toMatchObject({ source: { image: IMAGE, digest: DIGEST } });
+});
+
+test("the log says that VMs do not run an image's command, and what does, unless the build has a start", async () => {
+  const config = { Entrypoint: ["/init"], Cmd: ["redis-server", "a b"] };
+  plant(IMAGE_CONFIG_FILE, JSON.stringify({ OCIv1: { config } }));
+  const told = async (request = {}) => {
+    const { id, status } = await pull({ image: IMAGE, ...request });
+    expect(status).toBe("ready");
+    const { body } = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+    const texts = body.lines.map(({ text }) => text);
+    return texts
+      .slice(
+        0,
+        texts.findIndex((text) => text.includes("freeze it")),
+      )
+      .slice(-2);
+  };
+  const said = [
+    "Its command is not run by itself: /init redis-server 'a b'",
+    expect.stringContaining("skerry machine create --command") as string,
+  ];
+  expect(await told()).toEqual(said);
+  // Carried out in a microVM of its own, whose configuration the build has kept.
+  expect(await told({ steps: [{ run: "true" }], no_cache: true })).toEqual(said);
+  expect(await told({ start: { command: "redis-server" }, no_cache: true })).not.toEqual(said);
 });
 
 test("neither the microVM's record, its commands, the database nor the log has the password", async () => {

@@ -205,6 +205,28 @@ test("there is room for as many sandboxes as the host has memory, and then 503 w
   expect([large.status, large.body["code"]]).toEqual([422, "size_too_large"]);
 });
 
+test("while the operator has the hosts drained the answer says so, and what lets one have VMs again", async () => {
+  await using drained = await World.open();
+  const create = async () => {
+    const { status, body } = await drained.call("POST", "/v1/sandboxes", { body: { template: "base" } });
+    return { status, ...body };
+  };
+  const remediation = expect.stringContaining("skerry host activate") as string;
+  for (const [state, message] of [
+    ["draining", "No host takes new VMs now: 1 is being drained."],
+    ["maintenance", "No host takes new VMs now: 1 is in maintenance."],
+  ]) {
+    await sql`update hosts set desired = 'drained', status = ${state}`.execute(drained.db);
+    expect(await create()).toMatchObject({ status: 503, code: "host_draining", message, remediation });
+  }
+  await sql`insert into hosts select (jsonb_populate_record(hosts,
+    '{"id": "hst_other", "name": "other", "address": "unix:/nowhere", "status": "offline", "desired": "active"}')).* from hosts`.execute(
+    drained.db,
+  );
+  const message = "No host is online to take the VM: 1 is in maintenance, 1 is offline.";
+  expect(await create()).toMatchObject({ status: 503, code: "host_unavailable", message, remediation });
+});
+
 test("without a host that lives there is no sandbox, and the answer says when to try again", async () => {
   await using lonely = await World.open();
   await sql`update hosts set last_heartbeat = now() - interval '31 s'`.execute(lonely.db);

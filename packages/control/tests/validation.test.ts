@@ -100,7 +100,14 @@ test("a value of another form is refused in words, and no regular expression is 
 
 test("a refused duration comes with an example, and an unknown field with its name", async () => {
   const duration = await world.call("POST", "/v1/sandboxes", { body: create({ timeout: "soon" }) });
-  expect(duration.body["remediation"]).toContain('"10m"');
+  expect(duration.body["remediation"]).toContain("such as 30s, 10m or 1h30m");
+  for (const [timeout, meant] of [
+    ["10", "10 has no unit: write 10s, 10m or 10h."],
+    ["3d", "There is no unit for days: write 72h."],
+  ]) {
+    const { body } = await world.call("POST", "/v1/sandboxes", { body: create({ timeout }) });
+    expect(body["remediation"]).toContain(meant);
+  }
   expect(duration.body["context"]).toEqual({ field: "timeout", value: "soon" });
   const field = await world.call("POST", "/v1/sandboxes", { body: create({ egress: { modee: 1 } }) });
   expect(field.body["context"]).toEqual({ field: "egress.modee" });
@@ -121,6 +128,13 @@ const otherNames: readonly (readonly [field: string, meant: string])[] = [
   // A sandbox has it, and a command does not.
   ["labels", "Check the spelling; `GET /v1/openapi.json` lists the fields."],
 ];
+
+test("an image in the place of a template is answered with how to make one of it", async () => {
+  const { body } = await world.call("POST", "/v1/sandboxes", { body: { image: "redis:7" } });
+  expect(body["remediation"]).toMatch(
+    /^Write "template".* `skerry template build --image IMAGE --name NAME`/,
+  );
+});
 
 test.each(otherNames)("a field that other products call %s is answered with ours", async (field, meant) => {
   const { status, body } = await world.call("POST", `/v1/sandboxes/${id}/execute`, {

@@ -62,3 +62,17 @@ test("a refusal in the middle of a followed log is thrown", async () => {
     status: 401,
   });
 });
+
+test("an image in the place of a template is refused with how a template is made of it", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 500, {}));
+  const { machines, sandboxes } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  for (const { create } of [
+    { create: (request: never) => machines.create(request) },
+    { create: (request: never) => sandboxes.create(request) },
+  ])
+    await expect(create({ image: "redis:7" } as never)).rejects.toMatchObject({
+      name: "SkerryInputError",
+      remediation: expect.stringContaining('templates.build({ name: "web", image:') as string,
+    });
+  expect(server.received).toEqual([]);
+});

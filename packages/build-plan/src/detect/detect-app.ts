@@ -34,21 +34,36 @@ export function detectApp(found: ContextFiles): DetectedApp {
       `The folder has ${found.files.length} files, and ${FILES_MAX} may be detected.`,
       { remediation: "Name what is not needed in .dockerignore, or write a Dockerfile." },
     );
-  const app = detectNode(found) ?? detectPython(found) ?? detectStatic(found);
-  const hasDockerfile = found.files.includes(DOCKERFILE);
-  if (app === undefined) {
-    if (!hasDockerfile) throw nothingFound(found);
-    return {
-      request: { dockerfile: {} },
-      processes: [],
-      why: [`There is a ${DOCKERFILE}, and buildah builds it.`],
-    };
-  }
-  const unused = hasDockerfile
-    ? [`There is a ${DOCKERFILE} too: it is used where it is named, by \`dockerfile\` or --dockerfile.`]
-    : [];
-  return started(found, { ...app, why: [...app.why, ...unused] });
+  if (!found.files.includes(DOCKERFILE)) return knownApp(found) ?? throwNothingFound(found);
+  return besideDockerfile(() => knownApp(found));
 }
+
+function knownApp(found: ContextFiles): DetectedApp | undefined {
+  const app = detectNode(found) ?? detectPython(found) ?? detectStatic(found);
+  return app && started(found, app);
+}
+
+/** An app counts more than a Dockerfile, because the folder says more of it; either way it is said which was taken. */
+function besideDockerfile(detect: () => DetectedApp | undefined): DetectedApp {
+  try {
+    const app = detect();
+    if (app !== undefined) return { ...app, why: [UNUSED, ...app.why] };
+  } catch (error) {
+    if (!(error instanceof SkerryError)) throw error;
+    throw new SkerryError(error.code, error.message, {
+      remediation: `${error.remediation ?? ""} Or ${BUILD}: there is a ${DOCKERFILE}.`.trimStart(),
+      ...(error.context !== undefined && { context: error.context }),
+    });
+  }
+  return {
+    request: { dockerfile: {} },
+    processes: [],
+    why: [`There is a ${DOCKERFILE}, and buildah builds it.`],
+  };
+}
+
+const BUILD = `build with --dockerfile ${DOCKERFILE} (\`dockerfile\` in the API)`;
+const UNUSED = `There is a ${DOCKERFILE} too, and it is not used. To use it, ${BUILD}.`;
 
 /**
  * With variables of one's own, which count more than those that were detected. Steps see them too: an install may need where to install from. An app that is
@@ -99,7 +114,7 @@ function started(found: ContextFiles, app: FoundApp): DetectedApp {
   };
 }
 
-function nothingFound({ files }: ContextFiles): SkerryError {
+function throwNothingFound({ files }: ContextFiles): never {
   const below = [
     ...new Set(
       files.flatMap((file) =>
@@ -113,7 +128,7 @@ function nothingFound({ files }: ContextFiles): SkerryError {
     "package.json, requirements.txt, pyproject.toml, Pipfile, manage.py, " +
     `${PYTHON_ENTRIES.filter((file) => !file.includes("/")).join(", ")}, index.html, public/index.html, dist/index.html and ${DOCKERFILE}`;
   const apps = below.slice(0, 5).map((folder) => `${folder}/`);
-  return new SkerryError(
+  throw new SkerryError(
     "app_not_detected",
     `Nothing in this folder says what it is: there is none of ${looked}.`,
     {

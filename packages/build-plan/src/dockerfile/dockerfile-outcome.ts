@@ -4,6 +4,7 @@
 import { readDockerfile } from "./dockerfile-instructions.ts";
 import { DockerfileScope, valueOf } from "./dockerfile-scope.ts";
 import { rawWords } from "./dockerfile-words.ts";
+import { shellWord } from "@skerry/contract/shell-words";
 
 export interface DockerfileOutcome {
   /** As FROM names it: a template or an image. */
@@ -13,6 +14,8 @@ export interface DockerfileOutcome {
   /** Null: that of its base, or what the text does not tell. */
   readonly user: string | null;
   readonly workdir: string | null;
+  /** Of its ENTRYPOINT and CMD, as one line of a shell. Null: none, or that of its base. */
+  readonly command: string | null;
 }
 
 /** Undefined where there is no such stage. `target`: its name or its number; empty for the last one. */
@@ -31,13 +34,30 @@ export function dockerfileOutcome(
   return target === "" || stages.isAt(target) ? stages.outcome : undefined;
 }
 
+/** Settings that a stage hands on to one that begins on it. */
+interface Stage {
+  readonly base: string;
+  readonly user: string | null;
+  readonly begins: Begins;
+}
+
+interface Begins {
+  readonly entrypoint: readonly string[];
+  readonly cmd: readonly string[];
+}
+
+const NOTHING: Begins = { entrypoint: [], cmd: [] };
+
 class Stages {
   readonly #scope: DockerfileScope;
-  readonly #known = new Map<string, { readonly base: string; readonly user: string | null }>();
+  readonly #known = new Map<string, Stage>();
   #name = "";
   #number = -1;
   #base = "";
   #user: string | null = null;
+  #begins = NOTHING;
+  /** The stage has a CMD of its own. */
+  #hasCmd = false;
 
   constructor(args: Readonly<Record<string, string>>) {
     this.#scope = new DockerfileScope({ args, template: undefined });
@@ -47,7 +67,9 @@ class Stages {
   get outcome(): DockerfileOutcome | undefined {
     if (this.#number < 0) return undefined;
     const { knownEnv, workdir = null } = this.#scope;
-    return { base: this.#base, env: knownEnv, user: this.#user, workdir };
+    const words = [...this.#begins.entrypoint, ...this.#begins.cmd];
+    const command = words.length === 0 ? null : words.join(" ");
+    return { base: this.#base, env: knownEnv, user: this.#user, workdir, command };
   }
 
   isAt(target: string): boolean {
@@ -57,17 +79,36 @@ class Stages {
   }
 
   begin(rest: string): void {
-    if (this.#name !== "") this.#known.set(this.#name, { base: this.#base, user: this.#user });
+    if (this.#name !== "")
+      this.#known.set(this.#name, { base: this.#base, user: this.#user, begins: this.#begins });
     const words = (rawWords(rest) ?? []).filter((one) => !one.startsWith("--"));
     const [first = "", as = "", stage = ""] = words;
     const base = valueOf(first, this.#scope.globals) ?? first;
-    ({ base: this.#base, user: this.#user } = this.#known.get(base.toLowerCase()) ?? { base, user: null });
+    const on = this.#known.get(base.toLowerCase()) ?? { base, user: null, begins: NOTHING };
+    ({ base: this.#base, user: this.#user, begins: this.#begins } = on);
     this.#name = as.toUpperCase() === "AS" ? stage.toLowerCase() : "";
+    this.#hasCmd = false;
     this.#number += 1;
   }
 
   take(word: string, rest: string): void {
+    // An entry point of its own gives up the command of what it begins on.
+    if (word === "ENTRYPOINT")
+      this.#begins = { entrypoint: wordsOf(rest), cmd: this.#hasCmd ? this.#begins.cmd : [] };
+    if (word === "CMD") this.#begins = { ...this.#begins, cmd: wordsOf(rest) };
+    this.#hasCmd ||= word === "CMD";
     if (word === "USER") this.#user = valueOf(rest, this.#scope.lookup);
     this.#scope.take({ word, rest });
   }
+}
+
+/** In its form of JSON each word as a word of a shell, and otherwise the line as it stands. */
+function wordsOf(rest: string): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(rest);
+    if (Array.isArray(value)) return value.map((word) => shellWord(String(word)));
+  } catch {
+    // A line for its shell.
+  }
+  return [rest.trim()].filter((line) => line !== "");
 }

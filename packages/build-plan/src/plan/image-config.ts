@@ -1,8 +1,8 @@
 // What an image says of that which runs in it, from `buildah inspect`. It was written in a microVM of the tenant, so it may be anything.
 
 import { SkerryError } from "@skerry/contract/errors";
+import { shellWord } from "@skerry/contract/shell-words";
 import type { PlannedConfig } from "../build-plan.ts";
-import { quoted } from "@skerry/contract/shell-words";
 
 export interface ImageConfig extends PlannedConfig {
   /** Its entry point and command as one line of a shell; null where it has none. Nothing runs it unless it is asked for. */
@@ -37,7 +37,7 @@ export function imageConfig(text: string): ImageConfig {
     user: user === "" ? null : user,
     // Without one the image means its root, and not the home of its user.
     workdir: workdir === "" ? "/" : workdir,
-    command: words.length === 0 ? null : words.map(quoted).join(" "),
+    command: words.length === 0 ? null : words.map(shellWord).join(" "),
   };
 }
 

@@ -12,7 +12,7 @@ import { relativeTime } from "../output/relative-times.ts";
 import { findId, onTarget } from "../targets.ts";
 import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
 import { showSandboxLog } from "./sandboxes/sandbox-logs.ts";
-import { expiryText } from "./vms/vm-list.ts";
+import { expiryText, statusText } from "./vms/vm-list.ts";
 import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";
 
 export function registerEitherVmCommands(program: Command, cli: Cli): void {
@@ -66,7 +66,7 @@ function showBoth(cli: Cli, vms: readonly (SandboxInfo | Machine)[]): Promise<vo
   return cli.output.table(
     ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
     rows.map((vm) => [
-      ...[vm.id, vm.name ?? "-", vm.template, vm.size, vm.status],
+      ...[vm.id, vm.name ?? "-", vm.template, vm.size, statusText(vm)],
       relativeTime(vm.created_at),
       expiryText(vm),
     ]),

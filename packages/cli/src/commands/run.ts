@@ -3,7 +3,7 @@
 import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import { formatDuration, isNoBound, parseDuration } from "@skerry/contract/durations";
 import type { Skerry } from "@skerry/sdk";
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors/errors.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "./vms/env-flags.ts";
@@ -30,6 +30,7 @@ interface RunFlags extends EgressFlags, EnvFlags {
   readonly keepOnFailure?: boolean;
   readonly stdin?: boolean;
   readonly detach?: boolean;
+  readonly tty?: boolean;
 }
 
 const TIMEOUT = "5m";
@@ -73,6 +74,8 @@ export function registerRun(program: Command, cli: Cli): void {
     .option("-d, --detach", "print the id of its execution and leave; the sandbox ends with the command")
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
+    .addOption(new Option("--rm", "a habit from elsewhere: a run's sandbox always goes").hideHelp())
+    .addOption(new Option("-t, --tty", "a habit from elsewhere").hideHelp())
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.");
   addEgressFlags(addEnvFlags(command)).action((words: readonly string[], flags: RunFlags, self: Command) =>
     run(cli, { words, flags, self }),
@@ -98,6 +101,7 @@ interface Call {
 
 async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   cli.failedExitCode = exitCodes.notRun;
+  checkFlags(flags);
   const { name, size, timeout = TIMEOUT } = flags;
   // Before anything is made: what is wrong here costs no sandbox. What the server refuses it says itself.
   const copies = { in: (flags.copyIn ?? []).map(inward), out: outOf(flags) };
@@ -106,7 +110,6 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   const client = await cli.client(self);
   // From here on Ctrl-C ends no process that has a sandbox to destroy.
   const { signal } = cli;
-  if (flags.detach === true) checkDetached(flags);
   const readsInput = flags.stdin !== false && flags.detach !== true;
   using input = readsInput ? await readStandardInput(cli, flags.stdin === true) : undefined;
   const template = await chosenTemplate(client, { flag: flags.template, argument: undefined }, signal);
@@ -179,7 +182,9 @@ interface Work {
 async function detach(cli: Cli, { calls, id, signal }: Guest, { command, options }: Work): Promise<void> {
   const started = await calls.startExecution(id, command, { ...options, destroy_sandbox: true, signal });
   await cli.output.line(started.id);
-  await cli.output.note(`It runs in ${id}, which ends with it. Its output: skerry runs logs ${started.id}`);
+  await cli.output.note(
+    `It runs in ${id}, which ends with it. Its output: skerry runs logs --follow ${started.id}`,
+  );
 }
 
 /** Returns the id of its execution, where it began. */
@@ -205,6 +210,11 @@ async function attach(
   return execution;
 }
 
+function checkFlags(flags: RunFlags): void {
+  if (flags.tty === true) throw noTerminal();
+  if (flags.detach === true) checkDetached(flags);
+}
+
 /** It has a reader no more, who could wait for its end or send it input. */
 function checkDetached({ copyOut, copyOutOptional, keepOnFailure, stdin }: RunFlags): void {
   const given = {
@@ -215,6 +225,15 @@ function checkDetached({ copyOut, copyOutOptional, keepOnFailure, stdin }: RunFl
   if (flag === undefined) return;
   throw new CliError("invalid_input", `--detach does not wait for the command, so ${flag} has no effect.`, {
     remediation: "Leave one of the two out. A detached command can upload what it makes itself.",
+    exitCode: exitCodes.usage,
+  });
+}
+
+/** As in `docker run --rm -it IMAGE sh`. */
+function noTerminal(): CliError {
+  return new CliError("invalid_input", "A command of `run` has no terminal.", {
+    remediation:
+      "Leave -t out: output is streamed, a pipe is read, and the sandbox goes by itself (--rm is needless). For a terminal: `skerry sandbox create`, then `skerry sandbox shell ID`.",
     exitCode: exitCodes.usage,
   });
 }

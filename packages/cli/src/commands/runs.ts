@@ -6,7 +6,7 @@ import type { Cli } from "../cli.ts";
 import { addExamples } from "../input/options.ts";
 import { relativeTime } from "../output/relative-times.ts";
 import { onTarget, type TargetKind } from "../targets.ts";
-import { writeKeptOutput } from "./vms/kept-output.ts";
+import { followKeptOutput, writeKeptOutput } from "./vms/kept-output.ts";
 import { exitText } from "./vms/vm-executions.ts";
 
 interface Flags {
@@ -76,11 +76,18 @@ function registerLogs(runs: Command, cli: Cli): void {
     .command("logs")
     .description("Write its output: the last 1 MiB, to standard output and standard error as it came there.")
     .argument("<id>", "id of its execution, or the beginning of it")
-    .action(async (text: string, _flags: object, self: Command) => {
+    .option("-f, --follow", "go on while it runs, and exit with its code as `skerry run` does")
+    .action(async (text: string, { follow = false }: { readonly follow?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      await onTarget(runTarget(cli, client), text, (id) => writeKeptOutput(cli, client, id));
+      const write = follow ? followKeptOutput : writeKeptOutput;
+      await onTarget(runTarget(cli, client), text, (id) => write(cli, client, id));
     });
-  addExamples(logs, "skerry runs logs exe_01jd3...", "skerry runs logs exe_01jd3... 2>&1 | less");
+  addExamples(
+    logs,
+    "skerry runs logs exe_01jd3...",
+    "skerry runs logs --follow exe_01jd3...",
+    "skerry runs logs exe_01jd3... 2>&1 | less",
+  );
 }
 
 function runTarget({ signal }: Cli, client: Awaited<ReturnType<Cli["client"]>>): TargetKind {

@@ -1,6 +1,6 @@
 // What several commands have in common: how values of options are read, and how help shows examples.
 
-import { isNoBound, parseDuration } from "@skerry/contract/durations";
+import { durationHelp, isNoBound, parseDuration } from "@skerry/contract/durations";
 import { InvalidArgumentError, type Command } from "commander";
 
 /** Reads one `KEY=VALUE` more. The value may be empty and may hold further `=`. */
@@ -49,7 +49,7 @@ export function byteCount(text: string): number {
 export function durationOrNone(text: string): string {
   const known = text === "0" ? "0s" : text;
   if (isNoBound(known) || parseDuration(known) !== undefined) return known;
-  throw new InvalidArgumentError("Write a time such as 30s, 20m or 2h, or 0 for none.");
+  throw new InvalidArgumentError(`${durationHelp(text)} Write 0 for none.`);
 }
 
 /** The object without its undefined fields, which `--flag` not given leaves behind. */

@@ -8,17 +8,13 @@ import { failedText } from "@skerry/contract/waits-for";
 import { environment } from "../config.ts";
 import { askHost } from "./system/ask-host.ts";
 import type { Joined, Layout } from "./system/layout.ts";
+import { hostsRows } from "./hosts-row.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
 import type { ProcessIdentity } from "./system/processes.ts";
+import type { StatusRow } from "./status-row.ts";
 import { portHolder, type PortHolder } from "./servers/port.ts";
 import { runningServices, type RunningServices } from "./servers/running-services.ts";
 import { units } from "./servers/units.ts";
-
-export interface StatusRow {
-  readonly what: string;
-  readonly state: string;
-  readonly detail: string;
-}
 
 const DEADLINE_MS = 3_000;
 const HTTP_OK = 200;
@@ -53,8 +49,12 @@ async function controlOf(layout: Layout, { services }: RunningServices): Promise
   const up = holder.state === "control" && (await isHealthy(layout));
   const own = controlRow(layout, holder, up, services.control);
   if (!up) return { rows: [own], up };
-  const [delayS, ports] = await Promise.all([longestLoopDelayS(layout), portsRow(layout)]);
-  return { rows: [own, ports, ...loopRows(delayS)], up };
+  const [delayS, ports, hosts] = await Promise.all([
+    longestLoopDelayS(layout),
+    portsRow(layout),
+    hostsRows(layout),
+  ]);
+  return { rows: [own, ports, ...loopRows(delayS), ...hosts], up };
 }
 
 /** The address form of VMs' ports, as `docs/ports.md` explains it. */

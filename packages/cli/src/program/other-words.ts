@@ -30,6 +30,10 @@ const FIGURES =
   "`skerry status` counts what there is, `skerry org limits` shows what is taken, and /metrics has figures over time.";
 const WATCH =
   "No command watches them: `watch skerry ps` does, `skerry logs ID --follow` shows what comes, and `skerry sandbox watch ID DIRECTORY` what changes in one.";
+const MEMBERS =
+  "`skerry org members` lists the members of the organization, and `skerry org add-member NAME` adds one.";
+const METRICS =
+  "`skerry sandbox metrics ID` and `skerry machine metrics ID` show one's figures, `skerry usage` those of the organization; /metrics has those of the platform.";
 const SHELL = "`skerry sandbox shell ID` and `skerry machine shell ID` open a terminal.";
 const EXECUTIONS =
   "`skerry sandbox executions ID` and `skerry machine executions ID` list them; `attach` and `kill` take one of them.";
@@ -65,7 +69,8 @@ const hints: Readonly<Record<string, Words>> = {
     ...{ exec: EXEC, ssh: SHELL, shell: SHELL },
     ...{ executions: EXECUTIONS, attach: EXECUTIONS },
     ...{ list: LIST, ls: LIST, create: CREATE, start: POWER, stop: POWER, restart: POWER },
-    ...{ stats: FIGURES, top: FIGURES, watch: WATCH },
+    ...{ stats: FIGURES, top: FIGURES, watch: WATCH, metrics: METRICS },
+    ...{ members: MEMBERS, member: MEMBERS, users: MEMBERS },
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     images: "`skerry template list` shows what there is to start from.",

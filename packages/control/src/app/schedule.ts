@@ -6,7 +6,7 @@
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
 //   idle-pauser            10 s   persistent sandboxes and machines that nothing has used for as long as they say
-//   run-ender               5 s   sandboxes that were made for one command, when it has ended
+//   run-ender               5 s   commands whose output is kept and that have ended, and sandboxes that end with them
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   template-spreader     10 s   templates on their way to hosts that lack them; also whenever it is woken
 //   layer-storer           1 min  layers of templates that belong into the object store, and those that do not any more; also whenever it is woken

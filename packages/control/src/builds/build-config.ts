@@ -1,11 +1,11 @@
 // What holds for the VMs of a template beside its files: what its build was asked for, over what the image said that it was made of.
 
-import type { PlannedConfig } from "@skerry/build-plan/build-plan";
-import { imageConfig, IMAGE_CONFIG_MAX_BYTES } from "@skerry/build-plan/plan/image-config";
+import { imageConfig, IMAGE_CONFIG_MAX_BYTES, type ImageConfig } from "@skerry/build-plan/plan/image-config";
 import { isUndetected } from "@skerry/build-plan/plan/plan-build";
 import { IMAGE_CONFIG_FILE } from "@skerry/build-plan/scripts/registry-files";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";
+import type { StoredImageConfig } from "../db/tables/build-tables.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { BuildRow } from "./build-store.ts";
 import { readGuestFile } from "./read-guest-file.ts";
@@ -15,15 +15,9 @@ export async function configOfBuild(
   client: HostClient,
   stop: AbortSignal,
 ): Promise<TemplateConfig> {
-  const { config, request, target } = row;
-  // Of what is detected in a repository, a Dockerfile alone begins on an empty disk.
-  const isImage =
-    request.dockerfile !== undefined ||
-    request.image !== undefined ||
-    request.archive === true ||
-    (isUndetected(request) && target.on.kind === "empty");
-  if (!isImage) return config;
-  const image = row.image_config ?? (await readImageConfig(client, row, stop));
+  const { config } = row;
+  const image = await imageOfBuild(row, client, stop);
+  if (image === undefined) return config;
   return {
     env: { ...image.env, ...config.env },
     user: config.user ?? image.user,
@@ -32,13 +26,28 @@ export async function configOfBuild(
   };
 }
 
+/** Settings of the image that it was made of. Undefined where it stands on a template. */
+export async function imageOfBuild(
+  row: BuildRow & { readonly execution_id: string },
+  client: HostClient,
+  stop: AbortSignal,
+): Promise<StoredImageConfig | undefined> {
+  const { request, target } = row;
+  // Of what is detected in a repository, a Dockerfile alone begins on an empty disk.
+  const isImage =
+    request.dockerfile !== undefined ||
+    request.image !== undefined ||
+    request.archive === true ||
+    (isUndetected(request) && target.on.kind === "empty");
+  return isImage ? (row.image_config ?? (await readImageConfig(client, row, stop))) : undefined;
+}
+
 /** Settings of the image that the build's microVM has pulled, or built. */
 export async function readImageConfig(
   client: HostClient,
   { id, execution_id }: VmRef,
   stop: AbortSignal,
-): Promise<PlannedConfig> {
+): Promise<ImageConfig> {
   const file = { path: IMAGE_CONFIG_FILE, noun: "configuration", maxBytes: IMAGE_CONFIG_MAX_BYTES };
-  const { env, user, workdir } = imageConfig(await readGuestFile(client, { id, execution_id }, file, stop));
-  return { env, user, workdir };
+  return imageConfig(await readGuestFile(client, { id, execution_id }, file, stop));
 }

@@ -23,6 +23,7 @@ const startErrors = [
   "host_unavailable",
   "invalid_build",
   "invalid_duration",
+  "host_draining",
   "no_capacity",
   "quota_exceeded",
   "size_too_large",

@@ -3,7 +3,6 @@
 
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { isBuildOver } from "@skerry/contract/builds/build-status";
-import { DEFAULT_SIZE } from "@skerry/contract/sizes";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { isDatabaseOutage } from "../db/database.ts";
@@ -11,7 +10,6 @@ import { LeaseLostError } from "../db/fence.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
-import { appendLines } from "./build-log-store.ts";
 import { waitsForOf } from "../waits/stored-wait.ts";
 import { waitWithBuild } from "./build-queue-store.ts";
 import {
@@ -25,6 +23,7 @@ import {
 } from "./build-store.ts";
 import { answerFromVersion } from "./answered-build.ts";
 import { configOfBuild } from "./build-config.ts";
+import { freezeFor, sizesOf, tellOfFreeze } from "./freeze-for-size.ts";
 import { afterClone } from "./detect-source.ts";
 import { contextMissing } from "./build-context.ts";
 import { dropCached, dropKeptOf } from "./cache-store.ts";
@@ -122,6 +121,7 @@ function isFinal(error: unknown): error is Error {
 
 const passing: ReadonlySet<ErrorCode> = new Set([
   "host_unavailable",
+  "host_draining",
   "template_not_ready",
   "vm_moving",
   "canceled",
@@ -205,30 +205,8 @@ async function seal(context: Context, { row, client, stop }: Running): Promise<B
   const { image } = await client.templates.seal(vm, row.id, stop);
   await noteSealed(context.db, row.id, ownBytes(image));
   const next = await proceedBuild(context.db, row, "freezing", { image });
-  if (next !== undefined) await tellOfFreeze(context, next);
+  if (next !== undefined) await tellOfFreeze(context, { row, client, stop });
   return next;
-}
-
-/** A freeze can take longer than all steps, so the log says what the build waits for. */
-async function tellOfFreeze(context: Context, { id, config, request }: BuildRow): Promise<void> {
-  const first = config.start === undefined ? "" : "start it, wait until it is ready, and ";
-  const text = `--- ${first}freeze it for ${sizesOf(request).join(", ")}`;
-  await appendLines(context.db, { buildId: id, step: null, texts: [text] });
-}
-
-async function freezeFor(context: Context, { row, client, stop }: Running, size: string): Promise<void> {
-  const startedMs = performance.now();
-  await client.templates.freeze(row.template_id, size, stop);
-  const took = ((performance.now() - startedMs) / 1_000).toFixed(1);
-  await appendLines(context.db, {
-    buildId: row.id,
-    step: null,
-    texts: [`frozen for ${size} in ${took} s`],
-  });
-}
-
-function sizesOf({ sizes }: BuildRow["request"]): readonly string[] {
-  return sizes ?? [DEFAULT_SIZE];
 }
 
 async function freeze(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {

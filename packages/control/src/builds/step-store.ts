@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
-import type { PlannedConfig } from "@skerry/build-plan/build-plan";
+import type { ImageConfig } from "@skerry/build-plan/plan/image-config";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import { newId } from "@skerry/contract/ids";
 import { buildById, type BuildRow, type StepRow } from "./build-store.ts";
@@ -48,7 +48,7 @@ interface PulledDisk {
   readonly image: DiskImage;
   /** Id of the cache entry that keeps it. */
   readonly cacheId: string;
-  readonly config: PlannedConfig;
+  readonly config: ImageConfig;
 }
 
 /** Its image was pulled: it waits for another microVM, which stands on that. False where another writer was

@@ -4,6 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Size } from "@skerry/contract/sizes";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
+import { drainedText, hostDraining } from "../hosts/draining-hosts.ts";
 import { findHost } from "../hosts/host-rows.ts";
 import { lockCapacity } from "./capacity-store.ts";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
@@ -23,7 +24,7 @@ export interface HostRequest {
 
 const RETRY_S = 10;
 
-/** `write` makes the rows that holds the room, in the transaction. Throws `quota_exceeded`, `no_capacity` or `host_unavailable`. */
+/** `write` makes the rows that holds the room, in the transaction. Throws `quota_exceeded`, `no_capacity`, `host_unavailable` or `host_draining`. */
 export async function reserveOn<Row>(
   context: Context,
   { orgId, hostId, size, count = 1, quotas = {} }: HostRequest,
@@ -77,14 +78,12 @@ function full({ name, memory_mib }: Size, hostId: string): SkerryError {
 async function whyNot(context: Context, hostId: string): Promise<SkerryError> {
   const host = await findHost(context.db, hostId);
   const isRemoved = host === undefined || host.removed_at !== null;
-  const state = isRemoved ? "removed" : host.status === "online" ? "just coming back" : states[host.status];
-  return new SkerryError("host_unavailable", `The host that has its files is ${state}.`, {
-    remediation: isRemoved
-      ? "What was on it is lost."
-      : "Try again later. The operator can activate a host that is drained or in maintenance.",
+  const what = "The host that has its files";
+  if (!isRemoved && drainedText(host) !== undefined) return hostDraining(host, what);
+  const state = isRemoved ? "removed" : host.status === "online" ? "just coming back" : "offline";
+  return new SkerryError("host_unavailable", `${what} is ${state}.`, {
+    remediation: isRemoved ? "What was on it is lost." : "Try again later.",
     retryAfterS: RETRY_S,
     context: { host_id: hostId },
   });
 }
-
-const states = { draining: "being drained", maintenance: "in maintenance", offline: "offline" } as const;

@@ -8,6 +8,8 @@ import type { Queries } from "../db/database.ts";
 import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-store.ts";
 import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
+import { whyNoHost } from "../hosts/draining-hosts.ts";
+import { listHostRows } from "../hosts/host-rows.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import {
@@ -60,7 +62,7 @@ const TRIES_MAX = 8;
 
 /** `write` makes the row that holds the room, in the transaction. Where no host that has an organization's own template has room, it is brought to one that
  *  has, and waited for. Throws `quota_exceeded`, `unknown_template`, `template_lost`, `template_not_ready`, `size_too_large`, `no_capacity` or
- *  `host_unavailable`. */
+ *  `host_unavailable` or `host_draining`. */
 export async function reserve<Row>(
   context: Context,
   request: PlacementRequest,
@@ -88,6 +90,7 @@ const elsewhere: ReadonlySet<ErrorCode> = new Set([
   "no_capacity",
   "size_too_large",
   "host_unavailable",
+  "host_draining",
   // No host has it, and the object store may.
   "template_lost",
 ]);
@@ -103,10 +106,24 @@ async function reserveNow<Row>(
   // A request must not be refused because of figures that are out of date, nor of what others try to get: under lock it is seen who was first.
   await context.hostCapacity.refreshNow();
   const now = candidates(context, wanted, context.hostCapacity.withoutPending);
-  if (now instanceof SkerryError) throw now;
+  if (now instanceof SkerryError) throw await explained(context, wanted, now);
   const second = await tryAll(context, wanted, now, write);
   if (second !== undefined) return second;
   throw noCapacity(wanted, "Others took what was free.");
+}
+
+/** Says of hosts that are drained that they are. */
+async function explained(
+  { db }: Context,
+  { on, own, keepsDisk = false }: Wanted,
+  error: SkerryError,
+): Promise<SkerryError> {
+  if (error.code !== "host_unavailable") return error;
+  const hosts = (await listHostRows(db)).filter(({ id }) => (on ?? id) === id);
+  return whyNoHost(
+    own === undefined || keepsDisk ? hosts : hosts.filter(({ id }) => own.places.has(id)),
+    error,
+  );
 }
 
 export interface Wanted extends PlacementRequest {

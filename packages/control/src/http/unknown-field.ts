@@ -61,10 +61,16 @@ export function unknownField(name: string, parent: string, schema: object | unde
     remediation:
       meant === undefined
         ? "Check the spelling; `GET /v1/openapi.json` lists the fields."
-        : `Write "${meant}"${exampleOf(properties[meant])}.`,
+        : `Write "${meant}"${exampleOf(properties[meant])}.${hints[`${name} ${meant}`] ?? ""}`,
     context: { field },
   });
 }
+
+/** By the field that was written and the one that was meant. */
+const hints: Readonly<Record<string, string>> = {
+  "image template":
+    " `skerry template build --image IMAGE --name NAME` makes a template of a registry's image.",
+};
 
 function fieldMeant(name: string, fields: readonly string[]): string | undefined {
   const snake = name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();

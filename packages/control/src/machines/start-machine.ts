@@ -8,6 +8,7 @@ import type { VmStartOptions } from "../host-client/host-client.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
 import { newId } from "@skerry/contract/ids";
 import { timed } from "../metrics/timed.ts";
+import { drainedText, hostDraining } from "../hosts/draining-hosts.ts";
 import { findHost, type HostRow } from "../hosts/host-rows.ts";
 import {
   begun,
@@ -127,11 +128,7 @@ function firstPlaceFor(row: MachineRow, newDisk: boolean): Place {
 
 /** Why a host that is heard of cannot start what is on its disk now. */
 function homeFault(home: HostRow): SkerryError | undefined {
-  if (home.status !== "online" || home.desired !== "active") {
-    const state = home.status === "maintenance" ? "in maintenance" : "being drained";
-    const remediation = "The operator can activate the host, or may be moving the machine to another one.";
-    return homeUnavailable(home, state, remediation);
-  }
+  if (drainedText(home) !== undefined) return hostDraining(home, HOME);
   // The machine may still run there.
   return home.unsettled
     ? homeUnavailable(home, "just coming back", "Try again in a few seconds.")
@@ -162,8 +159,10 @@ function neverBegan({ snapshot_id: snapshotId }: MachineRow): SkerryError {
   );
 }
 
+const HOME = "The host that has the machine's disk";
+
 function homeUnavailable({ id, status }: HostRow, state: string, remediation: string): SkerryError {
-  return new SkerryError("host_unavailable", `The host that has the machine's disk is ${state}.`, {
+  return new SkerryError("host_unavailable", `${HOME} is ${state}.`, {
     remediation,
     retryAfterS: HOST_RETRY_S,
     context: { host_id: id, host_status: status },

@@ -1,12 +1,12 @@
-// Destroys sandboxes that were made for one command, as `skerry run --detach` asks for, when it has ended;
-// and ends what is known of commands whose sandbox went without telling. The output is read by the
-// destruction.
+// Sees the end of commands whose output is kept. Destroys sandboxes that were made for one command, as `skerry
+// run --detach` asks for, whose output the destruction reads; stores the output where the sandbox lives on, as
+// after `skerry run --keep-on-failure`; and ends what is known of commands whose sandbox went without telling.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
-import { endOrphaned, findEnding } from "../vms/executions/kept-executions.ts";
+import { endInVm, endOrphaned, findEnding } from "../vms/executions/kept-executions.ts";
 import { finishDestroying } from "./destroy-sandbox.ts";
 import { findSandbox, transitionSandbox } from "./sandbox-store.ts";
 
@@ -26,11 +26,11 @@ export function runEnder(context: Context, everyMs: number): BackgroundService {
       const running = await findEnding(context.db, LOOKS);
       // Settled, not all: no host call may outlive the activation that made it.
       const ends = await Promise.allSettled(running.map((one) => endIfOver(context, one, stop)));
-      const destroyed = ends.filter((end) => end.status === "fulfilled" && end.value).length;
+      const ended = ends.filter((end) => end.status === "fulfilled" && end.value).length;
       const { failed } = reportOf(ends, { examined: running.length, more: false });
       return {
         examined: running.length + orphaned,
-        changed: destroyed + orphaned,
+        changed: ended + orphaned,
         failed,
         more: orphaned === ORPHANS,
       };
@@ -38,9 +38,16 @@ export function runEnder(context: Context, everyMs: number): BackgroundService {
   };
 }
 
-/** Whether its sandbox is being destroyed. */
+/** Whether it was found to be over, and its sandbox destroyed where that ends with it. */
 async function endIfOver(context: Context, one: Ending, stop: AbortSignal): Promise<boolean> {
-  if (!(await isOver(context, one, stop))) return false;
+  const end = await endOf(context, one, stop);
+  if (end === undefined) return false;
+  if (one.destroys_sandbox) return destroyAfter(context, one, stop);
+  await endInVm(context, one, end);
+  return true;
+}
+
+async function destroyAfter(context: Context, one: Ending, stop: AbortSignal): Promise<boolean> {
   const row = await findSandbox(context.db, one.org_id, one.sandbox_id);
   if (row === undefined || row.status !== "running") return false;
   const marked = await context.db.transaction().execute(async (transaction) => {
@@ -56,17 +63,19 @@ async function endIfOver(context: Context, one: Ending, stop: AbortSignal): Prom
   return true;
 }
 
-async function isOver(
+/** Undefined while it runs. */
+async function endOf(
   { hosts }: Context,
   { id, sandbox_id, execution_id, address, is_settled }: Ending,
   stop: AbortSignal,
-): Promise<boolean> {
+): Promise<"exited" | "forgotten" | undefined> {
   const ref = { vm: { id: sandbox_id, execution_id }, execution: id };
   try {
-    return (await hosts.client(address).executions.get(ref, stop)).exit !== null;
+    const { exit } = await hosts.client(address).executions.get(ref, stop);
+    return exit === null ? undefined : "exited";
   } catch (error) {
-    // It ended so long ago that its VM has forgotten it, or it never began.
-    if (is_settled && error instanceof SkerryError && error.code === "execution_not_found") return true;
-    throw error;
+    // It ended so long ago that its VM has forgotten it, or it never began; a young one is on its way there.
+    if (!(error instanceof SkerryError) || error.code !== "execution_not_found") throw error;
+    return is_settled ? "forgotten" : undefined;
   }
 }

@@ -43,6 +43,7 @@ export const sandboxOperations = {
       "timeout_too_long",
       "name_taken",
       "quota_exceeded",
+      "host_draining",
       "no_capacity",
       "template_lost",
       "template_not_ready",

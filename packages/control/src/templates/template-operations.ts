@@ -65,7 +65,7 @@ export const templateOperations = {
     answers: { 200: Template },
     access: { scope: "hosts:write", role: "admin", rate: "write" },
     audit: { action: "template.prepare", resource: "template" },
-    errors: ["template_not_found", "host_unavailable"],
+    errors: ["template_not_found", "host_unavailable", "host_draining"],
   },
   deleteTemplate: {
     surface: "v1",

@@ -1,4 +1,4 @@
-import { formatDuration, isNoBound, parseDuration } from "@skerry/contract/durations";
+import { durationHelp, formatDuration, isNoBound, parseDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 
 /** The remediation for a duration that cannot be read. */
@@ -8,7 +8,7 @@ export function invalidDuration(field: string, value: unknown): SkerryError {
       ? `"${field}" must be a text such as "30s", not a number.`
       : `"${field}" is not a duration greater than zero.`;
   return new SkerryError("invalid_duration", message, {
-    remediation: 'Write whole numbers with units, for example "30s", "10m" or "1h30m".',
+    remediation: durationHelp(isScalar(value) ? String(value) : ""),
     context: { field, ...(isScalar(value) ? { value: shortened(value) } : {}) },
   });
 }

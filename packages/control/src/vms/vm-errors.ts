@@ -8,6 +8,7 @@ const ofGuest = ["host_unavailable", "guest_failed", "guest_timeout"] as const s
 /** Of a paused one that is resumed, also by a call into it. */
 export const wakeErrors = [
   "host_unavailable",
+  "host_draining",
   "no_capacity",
   "quota_exceeded",
   "disk_full",
@@ -41,6 +42,7 @@ export const egressErrors = [
 /** Of a start. */
 export const startErrors = [
   ...ofGuest,
+  "host_draining",
   "no_capacity",
   "quota_exceeded",
   "size_too_large",

@@ -37,7 +37,12 @@ export function isWaiting(error: unknown): boolean {
   return error instanceof SkerryError && waiting.has(error.code);
 }
 
-const waiting: ReadonlySet<ErrorCode> = new Set(["host_unavailable", "template_not_ready", "no_capacity"]);
+const waiting: ReadonlySet<ErrorCode> = new Set([
+  "host_unavailable",
+  "host_draining",
+  "template_not_ready",
+  "no_capacity",
+]);
 
 /** A host says in the error's context which template it is, and how its making went. */
 function waitForTemplate({ context = {} }: SkerryError, text: string): NewWait {

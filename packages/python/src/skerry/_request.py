@@ -30,7 +30,7 @@ _RETRY_AFTER_MAX_S = 10.0
 
 #: Refusals that say nothing about the request.
 _PASSING = frozenset(
-    ("database_unavailable", "host_unavailable", "idempotency_in_progress", "rate_limited", "shutting_down")
+    ("database_unavailable", "host_unavailable", "host_draining", "idempotency_in_progress", "rate_limited", "shutting_down")
 )
 
 QueryValue = Union[str, int, bool, None]
@@ -103,7 +103,7 @@ def vm_filter(
 def is_passing(error: SkerryError) -> bool:
     """The connection was lost, or a server or a host is being restarted, or the microVM moves."""
     if isinstance(error, SkerryApiError):
-        return error.code in ("database_unavailable", "host_unavailable", "shutting_down", "vm_moving")
+        return error.code in ("database_unavailable", "host_unavailable", "host_draining", "shutting_down", "vm_moving")
     return isinstance(error, SkerryConnectionError)
 
 

@@ -12,6 +12,7 @@ import type {
 import { contextPath } from "@skerry/build-plan/context/context-path";
 import { detectApp, withEnv } from "@skerry/build-plan/detect/detect-app";
 import { dockerfileOutcome, type DockerfileOutcome } from "@skerry/build-plan/dockerfile/dockerfile-outcome";
+import { unusedCommand } from "@skerry/build-plan/dockerfile/unused-command";
 import { planBuild } from "@skerry/build-plan/plan/plan-build";
 import { SkerryInputError } from "../errors/errors.ts";
 import { contextDigests } from "./context-digests.ts";
@@ -46,7 +47,7 @@ export async function readFolder(dir: string, wish: FolderWish = {}): Promise<Re
   const isSent = context.files.includes(path);
   const files = isSent || text === undefined ? context.files : [...context.files, path].toSorted();
   const app =
-    wish.dockerfile === undefined ? detected({ ...context, files }, wish) : named(path, files, wish);
+    wish.dockerfile === undefined ? detected({ ...context, files }, wish) : named(path, { dir, files }, wish);
   return { dir, context, app: app.request.dockerfile ? withText(app, { text, isSent }) : app };
 }
 
@@ -61,11 +62,16 @@ function given(wish: { [Name in keyof FolderWish]: FolderWish[Name] | undefined 
 }
 
 /** The Dockerfile that is named. */
-function named(path: string, files: readonly string[], wish: FolderWish): DetectedApp {
+function named(
+  path: string,
+  { dir, files }: { readonly dir: string; readonly files: readonly string[] },
+  wish: FolderWish,
+): DetectedApp {
+  const where = dir === "." ? "this folder" : dir;
   if (!files.includes(path))
     throw new SkerryInputError(
-      `There is no ${path} in the folder.`,
-      "Name a Dockerfile that is there; without one what the folder is is detected.",
+      `There is no ${path} in ${where}.`,
+      `Name a Dockerfile that is there, by its path in ${where}; without one what the folder is is detected.`,
       "no_dockerfile",
     );
   return { request: wish, processes: [], why: [`buildah builds ${path}.`] };
@@ -98,7 +104,8 @@ export function planShown({ request, processes, why }: DetectedApp): FolderPlan 
     on,
     from: outcome?.base ?? null,
     steps: steps.map(({ kind, name, shown, sees, inputs }) => ({ kind, name, shown, sees, inputs })),
-    ...{ config: outcome === undefined ? config : over(outcome, config), processes, why },
+    ...{ config: outcome === undefined ? config : over(outcome, config), processes },
+    why: [...why, ...unusedCommand(outcome?.command ?? null, config.start)],
   };
 }
 

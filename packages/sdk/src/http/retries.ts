@@ -15,6 +15,7 @@ const RETRY_AFTER_MAX_S = 10;
 const passing: ReadonlySet<string> = new Set([
   "database_unavailable",
   "host_unavailable",
+  "host_draining",
   "idempotency_in_progress",
   "rate_limited",
   "shutting_down",

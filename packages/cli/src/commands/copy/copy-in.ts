@@ -49,6 +49,7 @@ export async function copyIn(cli: Cli, guest: Guest, { source, target, flags }: 
   );
   const into = stats.isDirectory() ? posix.join(landing.folder, landing.name ?? "") : landing.folder;
   await report(cli, tree, { into, isLeftOut: leftOut.isUsed() });
+  await tellSecrets(cli, tree, path);
 }
 
 async function report(
@@ -63,6 +64,24 @@ async function report(
     await cli.output.note(
       "Left out what .dockerignore names, or without one .git, node_modules and the like; --copy-in-all takes all.",
     );
+}
+
+const SECRETS_SHOWN = 5;
+
+/** Files that often hold secrets, where the user has named the folder and not them. */
+async function tellSecrets(cli: Cli, { items }: PackedTree, root: string): Promise<void> {
+  const names = items.flatMap(({ path, name, stats }) =>
+    path !== root && stats.isFile() && isEnvFile(basename(name)) ? [name] : [],
+  );
+  if (names.length === 0) return;
+  const more = names.length > SECRETS_SHOWN ? ` and ${names.length - SECRETS_SHOWN} more` : "";
+  await cli.output.note(
+    `With it went ${names.slice(0, SECRETS_SHOWN).join(", ")}${more}, which may hold secrets; a line in .dockerignore keeps them out of builds and of run --copy-in.`,
+  );
+}
+
+function isEnvFile(name: string): boolean {
+  return /^\.env(\..+)?$/.test(name) && !/\.(example|sample|template|dist)$/.test(name);
 }
 
 /** The root of the copy has been named by the user, so it is never left out. */

@@ -9,7 +9,15 @@ import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import { addVmListFlags, forEach, listed, showRest, type Listed, type ListFlags } from "../vms/vm-list.ts";
+import {
+  addVmListFlags,
+  forEach,
+  listed,
+  showRest,
+  statusText,
+  type Listed,
+  type ListFlags,
+} from "../vms/vm-list.ts";
 import { listOrWatch } from "../../watched-list.ts";
 import { idArgument, machineNoun } from "../vms/vm-noun.ts";
 
@@ -51,20 +59,18 @@ function registerList(machine: Command, cli: Cli): void {
 
 async function showMachines(cli: Cli, page: Listed<Machine>): Promise<void> {
   await cli.output.table(
-    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "HEALTH", "CREATED", "RESTARTS", "WHY"],
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "WHY"],
     page.items.map((item) => [
       item.id,
       item.name ?? "-",
       item.template,
       item.size,
-      item.status,
-      // A server of a version before tells of none.
-      item.health?.status ?? "-",
+      statusText(item),
       relativeTime(item.created_at),
       String(item.restarts),
       whyText(item),
     ]),
-    { whole: [4, 5, 6, 7], minor: [3, 2] },
+    { whole: [4, 5, 6], minor: [3, 2] },
   );
   await showRest(cli, page);
 }

@@ -9,7 +9,7 @@ import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { CliError } from "../../errors/errors.ts";
 import { EXECUTIONS_MAX } from "../vms/execution-target.ts";
-import { writeKeptOutput } from "../vms/kept-output.ts";
+import { withoutDropped, writeKeptOutput } from "../vms/kept-output.ts";
 import { exitText } from "../vms/vm-executions.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
@@ -52,10 +52,8 @@ async function showExecution(
 ): Promise<void> {
   if (execution.position === 0) return;
   const events = client.sandboxes.followExecution(id, execution.id, { signal: cli.signal });
-  for await (const event of events) {
-    if (event.type === "dropped")
-      await cli.output.note(`(bytes ${event.from} to ${event.to} are not kept any more)`);
-    else if (event.type !== "exit") await cli.output.bytes(event.type, event.data);
+  for await (const event of withoutDropped(cli, events)) {
+    if (event.type !== "exit") await cli.output.bytes(event.type, event.data);
     if (event.position >= execution.position) return;
   }
 }

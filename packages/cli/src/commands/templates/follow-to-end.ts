@@ -17,6 +17,7 @@ export async function followToEnd(
 ): Promise<Build> {
   let begun: Build | undefined;
   let printed = Promise.resolve();
+  const texts = new Set<string>();
   // Node 20 has no `Promise.withResolvers`.
   let hasBegun = () => {};
   const firstLine = new Promise<void>((resolve) => (hasBegun = resolve));
@@ -31,13 +32,14 @@ export async function followToEnd(
       },
       onLine: ({ step, text }) => {
         hasBegun();
+        texts.add(text);
         void print(`${step === null ? "-" : step + 1}  ${text}`);
       },
     }));
     // It may end without a line.
     hasBegun();
     await printed;
-    if (build.status !== "ready") throw notReady(build);
+    if (build.status !== "ready") throw notReady(build, texts);
     return build;
   } catch (error) {
     // Nobody waits for it any more.
@@ -48,12 +50,13 @@ export async function followToEnd(
   }
 }
 
-function notReady({ id, status, error, steps }: Build): CliError {
+/** Its last lines only where they did not come with the log, as what a start command has printed. */
+function notReady({ id, status, error, steps }: Build, printed: ReadonlySet<string>): CliError {
   if (error === null) return new CliError(`build_${status}`, `The build ${id} is ${status}.`);
   const name = error.step === null ? undefined : steps[error.step]?.name;
   const where = name === undefined ? "" : ` The step was: ${name}`;
   return new CliError(error.code, `${error.message}${where}`, {
-    lines: error.last_lines,
+    ...(error.last_lines.every((line) => printed.has(line)) ? {} : { lines: error.last_lines }),
     remediation: `The whole log: skerry build logs ${id}`,
   });
 }

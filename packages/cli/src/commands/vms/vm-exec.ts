@@ -1,5 +1,6 @@
 // `skerry sandbox exec` and `skerry machine exec`: like running the command here, with its bytes, its pace and its exit code.
 
+import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import { commandLine, type ExecuteEvent } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
@@ -111,12 +112,15 @@ export async function passOn(cli: Cli, events: AsyncIterable<ExecuteEvent>): Pro
       await cli.output.bytes(event.type, event.data);
       continue;
     }
-    exitCode = event.exit_code;
-    if (event.timed_out) exitCode = exitCodes.timedOut;
-    if (event.timed_out)
-      await cli.output.note("The command was killed at its timeout; --timeout sets another.");
-    if (event.oom_killed) await cli.output.note("It ran out of memory, and a process was killed.");
-    if (event.truncated) await cli.output.note("The output was too long; the rest of it was dropped.");
+    exitCode = await tellExit(cli, event);
   }
   return exitCode;
+}
+
+/** Says what an exit code alone does not tell, and returns the one to exit with. */
+export async function tellExit({ output }: Cli, exit: ExecuteExit): Promise<number> {
+  if (exit.timed_out) await output.note("The command was killed at its timeout; --timeout sets another.");
+  if (exit.oom_killed) await output.note("It ran out of memory, and a process was killed.");
+  if (exit.truncated) await output.note("The output was too long; the rest of it was dropped.");
+  return exit.timed_out ? exitCodes.timedOut : exit.exit_code;
 }

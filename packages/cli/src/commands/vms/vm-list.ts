@@ -119,6 +119,18 @@ export async function forEach(
   }
 }
 
+/** With what the health check of a machine that runs says, in docker's words. */
+export function statusText(vm: SandboxInfo | Machine): string {
+  // A server of a version before tells of no health.
+  if (vm.status !== "running" || !("health" in vm) || vm.health == null) return vm.status;
+  return `${vm.status} (${healthWords[vm.health.status] ?? `health: ${vm.health.status}`})`;
+}
+
+const healthWords: Partial<Readonly<Record<NonNullable<Machine["health"]>["status"], string>>> = {
+  passing: "healthy",
+  failing: "unhealthy",
+};
+
 /** When its time is over. Machines have none, and while a sandbox is paused nothing expires. */
 export function expiryText(vm: SandboxInfo | Machine): string {
   if (["destroyed", "paused"].includes(vm.status) || !("expires_at" in vm)) return "-";

@@ -32,12 +32,19 @@ function registerPorts(parent: Command, cli: Cli, vm: VmNoun): void {
       const client = await cli.client(self);
       const vms = calls(client);
       const options = { signal: cli.signal };
-      const list = await onTarget(target(client, cli.signal, "ports"), text, async (id) => {
-        if (flags.public !== undefined) await vms.setPortPublic(id, flags.public, true, options);
-        if (flags.private !== undefined) await vms.setPortPublic(id, flags.private, false, options);
-        return vms.ports(id, options);
+      const { list, address } = await onTarget(target(client, cli.signal, "ports"), text, async (id) => {
+        const { public: opened, private: closed } = flags;
+        if (opened !== undefined) await vms.setPortPublic(id, opened, true, options);
+        if (closed !== undefined) await vms.setPortPublic(id, closed, false, options);
+        const isShown = opened !== undefined && flags.json !== true;
+        // A signed URL without its signature. The port is public, also where the token may not sign one.
+        const address = isShown
+          ? await vms.signPortUrl(id, opened, options).then(unsigned, () => undefined)
+          : undefined;
+        return { list: await vms.ports(id, options), address };
       });
       if (flags.json === true) return cli.output.json(list);
+      if (address !== undefined) await cli.output.note(`Port ${flags.public} needs no token: ${address}`);
       if (list.items.length === 0) return cli.output.line("Nothing listens, and no port is public.");
       await cli.output.table(["PORT", "LISTENS AT", "PROGRAM", "PUBLIC"], list.items.map(rowOf));
     });
@@ -47,6 +54,12 @@ function registerPorts(parent: Command, cli: Cli, vm: VmNoun): void {
     `skerry ${noun} ports ${example} --public 3000`,
     `skerry ${noun} ports ${example} --json | jq '.items[].port'`,
   );
+}
+
+function unsigned({ url }: { readonly url: string }): string {
+  const address = new URL(url);
+  address.search = "";
+  return address.href;
 }
 
 function rowOf(port: Port): string[] {

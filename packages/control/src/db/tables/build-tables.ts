@@ -12,6 +12,9 @@ import type { StoredWait } from "./stored-wait.ts";
 import type { TemplateConfig } from "./template-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
+/** Of the image that a build has pulled. A version before kept no command. */
+export type StoredImageConfig = PlannedConfig & { readonly command?: string | null };
+
 /** What a build was asked for. One that has `push` makes no template. */
 export type StoredBuildRequest = BuildRequest & {
   readonly push?: {
@@ -50,7 +53,7 @@ export interface BuildTables {
     source: ColumnType<PulledImage | null, string | null | undefined, string | null>;
     /** Settings of the image that was pulled in a microVM of its own; null: none was, or the build is over.
      *  */
-    image_config: ColumnType<PlannedConfig | null, string | null | undefined, string | null>;
+    image_config: ColumnType<StoredImageConfig | null, string | null | undefined, string | null>;
     template_id: string;
     /** What its first steps came from, and what it would stand on without that; null: all steps are carried out. */
     cache_id: Generated<string | null>;

@@ -21,7 +21,7 @@ import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { tellOutOfMemory } from "../events/events.ts";
 import { withPath } from "../name-path.ts";
-import { startKept } from "../executions/keep-output.ts";
+import { keptAtExit, startKept } from "../executions/keep-output.ts";
 import { commandOf, sendAll } from "../executions/start-detached.ts";
 import { followOn } from "../executions/follow-execution.ts";
 import { readCommand, workdirOf } from "../executions/read-command.ts";
@@ -113,7 +113,7 @@ export async function executeStream(
     const first = await params.timing.measure("start", () => startKept(context, caller, keeping, take));
     await params.begun();
     const follow = { ...params, execution, after: 0, hold: true };
-    const events = followOn(context, caller, follow, first);
+    const events = keptAtExit(context, caller, keeping, followOn(context, caller, follow, first));
     return observed(context, events, { ref: params, startedMs, exitOf: exitOfOutput });
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");

@@ -94,5 +94,7 @@ async function open(
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof SkerryError && ["host_unavailable", "vm_moving"].includes(error.code);
+  return (
+    error instanceof SkerryError && ["host_unavailable", "host_draining", "vm_moving"].includes(error.code)
+  );
 }

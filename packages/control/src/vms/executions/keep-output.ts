@@ -1,15 +1,22 @@
 // The output of a command that is kept when its sandbox is gone. The VM keeps it while it lives, so it is
-// read once: before the VM is destroyed.
+// read once: when the command has ended, or before the VM is destroyed.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { EXECUTION_WINDOW_BYTES } from "@skerry/contract/bounds";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
-import type { ExecutionRef } from "../../host-client/execution-calls.ts";
+import type { ExecutionRef, OutputEvent } from "../../host-client/execution-calls.ts";
 import type { HostClient } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
-import { clientOf, type VmRef, type VmRow } from "../vm-kind.ts";
-import { deleteKept, endKept, findRunning, insertKept, type End } from "./kept-execution-store.ts";
+import { callVm, clientOf, type VmRef, type VmRow } from "../vm-kind.ts";
+import {
+  deleteKept,
+  endKept,
+  findRunning,
+  insertKept,
+  type End,
+  type KeptHead,
+} from "./kept-execution-store.ts";
 
 const READ_WITHIN_MS = 5_000;
 const COMMAND_SHOWN_CHARS = 1_024;
@@ -56,6 +63,35 @@ async function begin(
   if (!(await insertKept(context.db, row))) throw oneIsKept();
 }
 
+/** The events of a command, whose exit is passed on when what it has printed is stored. */
+export async function* keptAtExit(
+  context: Context,
+  caller: Caller,
+  { kind, id, execution, request }: Keeping,
+  events: AsyncIterable<OutputEvent>,
+): AsyncGenerator<OutputEvent> {
+  for await (const event of events) {
+    if (event.kind === "exit" && request.keep_output === true) {
+      const row = { id: execution, org_id: caller.orgId };
+      await callVm(context, caller, { kind, id }, (vm, client) =>
+        keepEnd(context, row, { vm, client }),
+      ).catch((error: unknown) => notKept(context, id, error));
+    }
+    yield event;
+  }
+}
+
+/** Stores the end of a command whose sandbox lives on. */
+export async function keepEnd(
+  context: Context,
+  row: Pick<KeptHead, "id" | "org_id">,
+  { vm, client }: { readonly vm: ExecutionRef["vm"]; readonly client: HostClient },
+): Promise<void> {
+  const signal = AbortSignal.timeout(READ_WITHIN_MS);
+  const read = await readOutput(client, { vm, execution: row.id }, signal);
+  if (read.exit !== null) await endKept(context.db, row, { ...read, reason: null });
+}
+
 /**
  * Reads what a VM has of it, before that is destroyed. Where it cannot be read, it stays to be read by the
  * next attempt.
@@ -73,8 +109,12 @@ export async function keepBeforeDestruction(
     const reason = read.exit === null ? "its sandbox was destroyed while it ran" : null;
     await endKept(context.db, running, { ...read, reason });
   } catch (error) {
-    context.log.warn({ err: error, sandbox_id: id }, "the output of a command could not be kept");
+    notKept(context, id, error);
   }
+}
+
+function notKept({ log }: Context, id: string, error: unknown): void {
+  log.warn({ err: error, sandbox_id: id }, "the output of a command could not be kept");
 }
 
 export type Read = Omit<End, "reason">;

@@ -90,13 +90,14 @@ export async function endKept(
   await forgetBeyond(db, endedExecutions, { orgId: org_id, limit: FORGOTTEN_AT_ONCE });
 }
 
-/** One whose sandbox ends with it, and where to ask for it. */
+/** One that runs as far as is known, and where to ask for it. */
 export interface Ending {
   readonly id: string;
   readonly org_id: string;
   readonly sandbox_id: string;
   readonly execution_id: string;
   readonly address: string;
+  readonly destroys_sandbox: boolean;
   /** So old that a host which does not know it never will. */
   readonly is_settled: boolean;
 }
@@ -104,12 +105,12 @@ export interface Ending {
 /** In no order, so that with more of them than that each has its turn. */
 export async function listEnding(db: Queries, limit: number): Promise<Ending[]> {
   const { rows } = await sql<Ending>`
-    select kept.id, kept.org_id, kept.sandbox_id, sandboxes.execution_id, hosts.address,
+    select kept.id, kept.org_id, kept.sandbox_id, kept.destroys_sandbox, sandboxes.execution_id, hosts.address,
       kept.started_at < ${ago(sql`interval '1 minute'`)} as is_settled
     from kept_executions kept
     join sandboxes on sandboxes.id = kept.sandbox_id
     join hosts on hosts.id = sandboxes.host_id
-    where kept.ended_at is null and kept.destroys_sandbox and sandboxes.status = 'running'
+    where kept.ended_at is null and sandboxes.status = 'running'
       and hosts.status <> 'offline' and hosts.removed_at is null
     order by random() limit ${limit}`.execute(db);
   return rows;

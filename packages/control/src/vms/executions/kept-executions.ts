@@ -10,13 +10,14 @@ import type { Context } from "../../context.ts";
 import { readPage } from "../../values/page.ts";
 import { callVm, type VmKind } from "../vm-kind.ts";
 import { executionNotFound } from "./executions.ts";
-import { readOutput } from "./keep-output.ts";
+import { keepEnd, readOutput } from "./keep-output.ts";
 import {
   endKept,
   findKept,
   listEnding,
   listKept,
   listOrphaned,
+  type Ending,
   type KeptHead,
 } from "./kept-execution-store.ts";
 
@@ -65,10 +66,25 @@ export async function endOrphaned(context: Context, limit: number): Promise<numb
   const orphaned = await listOrphaned(context.db, limit);
   for (const row of orphaned) {
     const reason = `its sandbox ended: ${row.reason ?? "it is not known why"}`;
-    const nothing = { exit: null, position: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-    await endKept(context.db, row, { ...nothing, reason });
+    await endUnknown(context, row, reason);
   }
   return orphaned.length;
+}
+
+/** Ends one that has exited, or that its VM has forgotten, while its sandbox lives on. */
+export async function endInVm(context: Context, one: Ending, end: "exited" | "forgotten"): Promise<void> {
+  if (end === "forgotten") return endUnknown(context, one, "its sandbox does not know it any more");
+  const vm = { id: one.sandbox_id, execution_id: one.execution_id };
+  await keepEnd(context, one, { vm, client: context.hosts.client(one.address) });
+}
+
+async function endUnknown(
+  { db }: Context,
+  row: Pick<KeptHead, "id" | "org_id">,
+  reason: string,
+): Promise<void> {
+  const nothing = { exit: null, position: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  await endKept(db, row, { ...nothing, reason });
 }
 
 function shown(row: KeptHead): KeptExecution {

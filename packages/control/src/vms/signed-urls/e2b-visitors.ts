@@ -63,6 +63,7 @@ const away: ReadonlySet<ErrorCode> = new Set([
   "sandbox_not_running",
   "sandbox_expired",
   "host_unavailable",
+  "host_draining",
 ]);
 
 const BAD_GATEWAY = 502;

@@ -89,5 +89,7 @@ async function named(
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof SkerryError && ["host_unavailable", "vm_moving"].includes(error.code);
+  return (
+    error instanceof SkerryError && ["host_unavailable", "host_draining", "vm_moving"].includes(error.code)
+  );
 }

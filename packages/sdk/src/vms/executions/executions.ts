@@ -179,6 +179,6 @@ export function readFollowEvent(event: ServerEvent): FollowEvent | undefined {
 /** What a server that is restarted, or a host, answers meanwhile. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof SkerryConnectionError) return true;
-  const passing = ["host_unavailable", "vm_moving", "shutting_down", "database_unavailable"];
+  const passing = ["host_unavailable", "host_draining", "vm_moving", "shutting_down", "database_unavailable"];
   return error instanceof SkerryApiError && passing.includes(error.code);
 }
