@@ -30,7 +30,14 @@ _RETRY_AFTER_MAX_S = 10.0
 
 #: Refusals that say nothing about the request.
 _PASSING = frozenset(
-    ("database_unavailable", "host_unavailable", "host_draining", "idempotency_in_progress", "rate_limited", "shutting_down")
+    (
+        "database_unavailable",
+        "host_unavailable",
+        "host_draining",
+        "idempotency_in_progress",
+        "rate_limited",
+        "shutting_down",
+    )
 )
 
 QueryValue = Union[str, int, bool, None]
