@@ -43,7 +43,10 @@ function knownApp(found: ContextFiles): DetectedApp | undefined {
   return app && started(found, app);
 }
 
-/** An app counts more than a Dockerfile, because the folder says more of it; either way it is said which was taken. */
+/**
+ * An app counts more than a Dockerfile, because the folder says more of it; either way the plan says which
+ * was taken.
+ */
 function besideDockerfile(detect: () => DetectedApp | undefined): DetectedApp {
   try {
     const app = detect();

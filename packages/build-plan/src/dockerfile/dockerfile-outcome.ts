@@ -14,7 +14,7 @@ export interface DockerfileOutcome {
   /** Null: that of its base, or what the text does not tell. */
   readonly user: string | null;
   readonly workdir: string | null;
-  /** Of its ENTRYPOINT and CMD, as one line of a shell. Null: none, or that of its base. */
+  /** Its ENTRYPOINT and CMD as one line of a shell. Null: none, or that of its base. */
   readonly command: string | null;
 }
 
@@ -102,7 +102,7 @@ class Stages {
   }
 }
 
-/** In its form of JSON each word as a word of a shell, and otherwise the line as it stands. */
+/** Each word of the JSON form as a word of a shell; another line as it stands. */
 function wordsOf(rest: string): readonly string[] {
   try {
     const value: unknown = JSON.parse(rest);

@@ -5,7 +5,10 @@ import { savedToken } from "./servers/token.ts";
 
 const DEADLINE_MS = 3_000;
 
-/** Its answer; undefined where there is none, or none for this token. Call it only when it is our control that listens. */
+/**
+ * Control's answer; undefined where there is none, or none for this token. Call it only when it is our
+ * control that listens.
+ */
 export async function askControl(layout: Layout, path: string): Promise<string | undefined> {
   const token = await savedToken(layout);
   if (token === undefined) return undefined;

@@ -33,7 +33,7 @@ export async function imageOfBuild(
   stop: AbortSignal,
 ): Promise<StoredImageConfig | undefined> {
   const { request, target } = row;
-  // Of what is detected in a repository, a Dockerfile alone begins on an empty disk.
+  // A Dockerfile alone, among what is detected in a repository, begins on an empty disk.
   const isImage =
     request.dockerfile !== undefined ||
     request.image !== undefined ||

@@ -1,4 +1,5 @@
-// The freeze of a template, which can take longer than all steps of its build: the log says what it waits for.
+// The freeze of a template, which can take longer than all steps of its build: the log says what it waits
+// for.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ReadyCondition } from "@skerry/contract/host-api/templates";
@@ -11,7 +12,10 @@ import { imageOfBuild } from "./build-config.ts";
 import { appendLines } from "./build-log-store.ts";
 import type { BuildRow } from "./build-store.ts";
 
-/** From here on the log says for what is waited, each time after twice as long, so that ten minutes are eight lines. */
+/**
+ * Begins to say in the log for what the build waits, each time after twice as long, so that ten minutes are
+ * eight lines.
+ */
 const FIRST_TOLD_S = 5;
 
 export interface FreezingBuild {

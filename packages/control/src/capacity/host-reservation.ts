@@ -24,7 +24,10 @@ export interface HostRequest {
 
 const RETRY_S = 10;
 
-/** `write` makes the rows that holds the room, in the transaction. Throws `quota_exceeded`, `no_capacity`, `host_unavailable` or `host_draining`. */
+/**
+ * Reserves room. `write` makes the rows that hold it, in the transaction. Throws `quota_exceeded`, `no_capacity`,
+ * `host_unavailable` or `host_draining`.
+ */
 export async function reserveOn<Row>(
   context: Context,
   { orgId, hostId, size, count = 1, quotas = {} }: HostRequest,

@@ -14,7 +14,7 @@ export function drainedText({ status, desired }: State): string | undefined {
     : undefined;
 }
 
-/** Of one host that alone will do. */
+/** The error for one host that alone will do. */
 export function hostDraining(host: Pick<HostRow, "id"> & State, what: string): SkerryError {
   return new SkerryError("host_draining", `${what} is ${drainedText(host) ?? "being drained"}.`, {
     remediation: `Ask the operator: \`skerry host activate ${host.id}\` lets it have VMs again, or the drain is moving what is on it to another host.`,

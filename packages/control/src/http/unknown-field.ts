@@ -66,7 +66,7 @@ export function unknownField(name: string, parent: string, schema: object | unde
   });
 }
 
-/** By the field that was written and the one that was meant. */
+/** Hints by the field that was written and the one that was meant. */
 const hints: Readonly<Record<string, string>> = {
   "image template":
     " `skerry template build --image IMAGE --name NAME` makes a template of a registry's image.",

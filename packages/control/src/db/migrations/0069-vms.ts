@@ -1,4 +1,5 @@
-// One table of microVMs. `sandboxes` and `machines`, which were tables, are views of its rows, so a version before goes on with them.
+// One table of microVMs. `sandboxes` and `machines`, which were tables, are views of its rows, so a version
+// before goes on with them.
 
 const shared = [
   ..."id org_id name template size vcpus memory_mib disk_gib status version execution_id host_id env metadata".split(
@@ -29,7 +30,10 @@ const view = (table: string, kind: string, own: readonly string[]) => `
 create view ${table} as select ${list([...shared, ...own])}, ctid from vms where kind = '${kind}';
 `;
 
-/** Indexes that both tables had, over both kinds. The names of VMs stay in an index for each kind, whose violation the version before knows. */
+/**
+ * Indexes that both tables had, over both kinds. The names of VMs stay in an index for each kind, whose
+ * violation the version before knows.
+ */
 const sharedIndexes = `
 create index vms_by_org on vms (org_id, kind, id desc);
 create index vms_by_status on vms (org_id, kind, status) where status <> 'destroyed';

@@ -12,7 +12,7 @@ import type { StoredWait } from "./stored-wait.ts";
 import type { TemplateConfig } from "./template-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
-/** Of the image that a build has pulled. A version before kept no command. */
+/** Settings of the image that a build has pulled. A version before kept no command. */
 export type StoredImageConfig = PlannedConfig & { readonly command?: string | null };
 
 /** What a build was asked for. One that has `push` makes no template. */
