@@ -3,6 +3,7 @@ import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";
 import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
+import type { Room } from "./room.ts";
 import type { Database } from "./db/database.ts";
 import type { AuditTrail } from "./audit/audit-trail.ts";
 import type { AccessWatch } from "./auth/access-watch.ts";
@@ -61,6 +62,8 @@ export interface Context {
   readonly dashboard: DashboardFiles | undefined;
   /** Whether clients of E2B are served. */
   readonly e2b: boolean;
+  /** Their parts in the end of an organization or a host. */
+  readonly rooms: readonly Room[];
   /** State that rooms keep for as long as this process runs; see `stateOf`. */
   readonly state: ContextState;
   /** Makes a background service due now, for all replicas. */

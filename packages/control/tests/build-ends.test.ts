@@ -6,7 +6,8 @@ import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import { LOGS_MAX_BYTES, appendLines } from "../src/builds/build-log-store.ts";
-import { sweepBuildLogs, sweepBuilds } from "../src/builds/builder.ts";
+import { sweepBuildLogs } from "../src/builds/build-log-store.ts";
+import { sweepBuilds } from "../src/builds/build-store.ts";
 import {
   activateBuilder,
   buildNow,

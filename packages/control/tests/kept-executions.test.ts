@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Execution } from "@skerry/contract/vms/execution";
 import type { KeptExecutionList, KeptOutput } from "@skerry/contract/vms/kept-execution";
 import { runEnder } from "../src/sandboxes/run-ender.ts";
-import { endedExecutions } from "../src/vms/executions/kept-executions.ts";
+import { endedExecutions } from "../src/vms/executions/kept-execution-store.ts";
 import { done, Members } from "./support/members.ts";
 import { useWorld } from "./support/world.ts";
 

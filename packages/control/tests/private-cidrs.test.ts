@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const grant = (...cidrs: string[]): Promise<unknown> =>
-  changePrivateCidrs(world.db, [world.orgId, ...(cidrs.length === 0 ? ["none"] : cidrs)]);
+  changePrivateCidrs(world.context, [world.orgId, ...(cidrs.length === 0 ? ["none"] : cidrs)]);
 const onHost = (id: string): HostEgress | undefined => world.host.vms.get(id)?.spec.egress;
 const put = (id: string, body: unknown): Promise<Answer<EgressReport & Body>> =>
   world.call("PUT", `/v1/sandboxes/${id}/egress`, { body });
@@ -136,10 +136,10 @@ test("no token grants anything, not even an owner's of the operator's organizati
 
 test("a grant is for one organization, shown to it, told to the operator, and in the audit log", async () => {
   const { id, path } = await new Members(world).newOrganization({ name: "Other" });
-  await changePrivateCidrs(world.db, [id, "10.20.0.0/16", "10.1.0.0/16", "10.20.0.0/16"]);
+  await changePrivateCidrs(world.context, [id, "10.20.0.0/16", "10.1.0.0/16", "10.20.0.0/16"]);
   const granted = { allowed_private_cidrs: ["10.1.0.0/16", "10.20.0.0/16"] };
-  expect(await changePrivateCidrs(world.db, [id])).toEqual(granted);
-  expect(await changePrivateCidrs(world.db, [])).toEqual([
+  expect(await changePrivateCidrs(world.context, [id])).toEqual(granted);
+  expect(await changePrivateCidrs(world.context, [])).toEqual([
     { organization_id: id, name: "Other", ...granted },
   ]);
   expect((await world.call("GET", path)).body).toMatchObject(granted);
@@ -165,13 +165,13 @@ test.each([
   ["a metadata service", ["100.100.100.200"], "the metadata service of Alibaba Cloud"],
   ["one fault among others", ["10.0.0.0/8", "none"], '"none" is not an IPv4 network'],
 ])("%s cannot be granted", async (_what, cidrs, why) => {
-  await expect(changePrivateCidrs(world.db, [world.orgId, ...cidrs])).rejects.toThrow(why);
-  expect(await changePrivateCidrs(world.db, [world.orgId])).toEqual({ allowed_private_cidrs: [] });
+  await expect(changePrivateCidrs(world.context, [world.orgId, ...cidrs])).rejects.toThrow(why);
+  expect(await changePrivateCidrs(world.context, [world.orgId])).toEqual({ allowed_private_cidrs: [] });
 });
 
 test("an organization that is not there is granted nothing", async () => {
-  await expect(changePrivateCidrs(world.db, ["org_x", "10.0.0.0/8"])).rejects.toThrow("no organization");
-  await expect(changePrivateCidrs(world.db, ["org_x"])).rejects.toThrow("no organization");
+  await expect(changePrivateCidrs(world.context, ["org_x", "10.0.0.0/8"])).rejects.toThrow("no organization");
+  await expect(changePrivateCidrs(world.context, ["org_x"])).rejects.toThrow("no organization");
 });
 
 test("an upgrade grants each organization what its sandboxes and machines name, and says so", async () => {
@@ -183,10 +183,10 @@ test("an upgrade grants each organization what its sandboxes and machines name, 
   const { id } = await new Members(world).newOrganization();
   await sql`alter table organizations drop column allowed_private_cidrs`.execute(world.db);
   await sql.raw(migration).execute(world.db);
-  expect(await changePrivateCidrs(world.db, [world.orgId])).toEqual({
+  expect(await changePrivateCidrs(world.context, [world.orgId])).toEqual({
     allowed_private_cidrs: ["10.1.2.3/32", "10.20.0.0/16"],
   });
-  expect(await changePrivateCidrs(world.db, [id])).toEqual({ allowed_private_cidrs: [] });
+  expect(await changePrivateCidrs(world.context, [id])).toEqual({ allowed_private_cidrs: [] });
   expect(onHost(machine.id)).toEqual(machine.egress);
   expect(await cleanUp()).toMatchObject({ changed: 0, failed: 0 });
   const { items } = await done(200, world.call<AuditList>("GET", "/v1/audit"));

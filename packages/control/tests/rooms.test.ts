@@ -21,7 +21,7 @@ const floors: Floors = [
   ["http", "sealing"],
   ["signing"],
   // Types alone: what every room is given, and on whose behalf a request runs.
-  ["context.ts", "caller.ts"],
+  ["context.ts", "room.ts", "caller.ts"],
   ["background"],
   ["auth", "audit", "rate-limits"],
   ["idempotency"],

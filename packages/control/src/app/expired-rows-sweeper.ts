@@ -3,77 +3,28 @@
 // behind it, such as sandboxes that are destroyed, it keeps the newest. And it erases the environments of VMs that were destroyed by a version that
 // did not.
 
-import { forgetOldEvents, OLD_EVENTS_MAX } from "../audit/audit-sweeper.ts";
+import type { BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
-import { sweepBuildLogs, sweepBuilds } from "../builds/builder.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
-import { forgetBeyond, type Kept } from "../db/keep-newest.ts";
-import { sweepAccesses } from "../e2b/sweep-accesses.ts";
-import { sweepAskedBuilds } from "../e2b/sweep-asked-builds.ts";
-import { sweepArchives } from "../e2b/sweep-archives.ts";
-import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
-import { keptAnswers } from "../idempotency/kept-answers.ts";
-import { sweepJoinTokens } from "../joining/join-host.ts";
-import { endedMachines } from "../machines/ended-machines.ts";
-import { sweepMachineRestarts } from "../machines/machine-restarts.ts";
-import { sweepMoves } from "../moves/mover.ts";
-import { endedTokens } from "../organizations/ended-tokens.ts";
+import { forgetBeyond } from "../db/keep-newest.ts";
 import { everyOrganization } from "../organizations/organizations.ts";
-import { sweepSessions } from "../organizations/login-tokens.ts";
-import { sweepUsers } from "../organizations/sweep-users.ts";
-import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
-import { endedSandboxes, expireFailed } from "../sandboxes/ended-sandboxes.ts";
-import { sweepLoginCodes } from "../logins/login-codes.ts";
-import { endedSnapshots } from "../snapshots/ended-snapshots.ts";
-import { deletedTemplates } from "../templates/deleted-templates.ts";
-import { sweepUsage } from "../usage/usage.ts";
-import { endedExecutions } from "../vms/executions/kept-executions.ts";
-import { sweepVmEvents } from "../vms/events/events.ts";
-import { eraseLeftEnv } from "../vms/env.ts";
-import type { BackgroundService } from "../background/background-service.ts";
+import type { Room, Sweep } from "../room.ts";
 
 const BATCH = 1_000;
 
-type Sweep = (db: Context["db"], limit: number) => Promise<number>;
+type Sweeps = readonly (readonly [name: string, sweep: Sweep])[];
 
-/** Each removes at most so many rows, and resolves with how many they were. */
-const SWEEPS: Readonly<Record<string, Sweep>> = {
-  sweepIdempotencyKeys,
-  sweepRateBuckets,
-  sweepJoinTokens,
-  sweepLoginCodes,
-  sweepSessions,
-  sweepMoves,
-  eraseLeftEnv,
-  sweepVmEvents,
-  sweepMachineRestarts,
-  sweepBuildLogs,
-  sweepArchives,
-  sweepAccesses,
-  sweepUsage,
-  sweepUsers,
-};
-
-/** Rules by which the newest of an organization is kept. */
-const KEPT: Readonly<Record<string, Kept>> = {
-  ...{ endedSandboxes, endedMachines, endedSnapshots, endedExecutions },
-  ...{ deletedTemplates, endedTokens, keptAnswers },
-};
-
-/** The same of one organization: however much all of them have, no statement takes long. */
-function sweepsOf(orgId: string): Readonly<Record<string, Sweep>> {
-  const kept = Object.entries(KEPT).map(([name, rule]): [string, Sweep] => [
-    name,
-    (db, limit) => forgetBeyond(db, rule, { orgId, limit }),
+/** Sweeps of one organization: however much all of them have, no statement takes long. */
+function sweepsOf(rooms: readonly Room[], orgId: string): Sweeps {
+  return rooms.flatMap(({ kept = {}, organizationSweeps = {} }) => [
+    ...Object.entries(kept).map(
+      ([name, rule]) => [name, (db, limit) => forgetBeyond(db, rule, { orgId, limit })] as Sweeps[number],
+    ),
+    ...Object.entries(organizationSweeps).map(
+      ([name, sweep]) => [name, (db, limit) => sweep(db, orgId, limit)] as Sweeps[number],
+    ),
   ]);
-  return {
-    ...Object.fromEntries(kept),
-    sweepBuilds: (db, limit) => sweepBuilds(db, orgId, limit),
-    sweepAskedBuilds: (db, limit) => sweepAskedBuilds(db, orgId, limit),
-    expireFailed: (db, limit) => expireFailed(db, orgId, limit),
-    forgetOldEvents: (db, limit) => forgetOldEvents(db, { orgId, kept: OLD_EVENTS_MAX, limit }),
-  };
 }
 
 export function expiredRowsSweeper(context: Context, everyMs: number): BackgroundService {
@@ -83,9 +34,10 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
     async activate(stop) {
       const swept: (number | undefined)[] = [];
       for (const orgId of await everyOrganization(context.db))
-        swept.push(...(await sweepAll(context, sweepsOf(orgId), stop)));
+        swept.push(...(await sweepAll(context, sweepsOf(context.rooms, orgId), stop)));
       // Afterwards, because a user is forgotten with the last of their tokens.
-      swept.push(...(await sweepAll(context, SWEEPS, stop)));
+      const sweeps = context.rooms.flatMap((room) => Object.entries(room.sweeps ?? {}));
+      swept.push(...(await sweepAll(context, sweeps, stop)));
       const counts = swept.filter((count) => count !== undefined);
       const changed = counts.reduce((sum, count) => sum + count, 0);
       const failed = swept.length - counts.length;
@@ -97,11 +49,11 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
 /** How many rows each has removed; undefined for one that failed: the rows of the other tables go all the same. */
 async function sweepAll(
   { db, log }: Context,
-  sweeps: Readonly<Record<string, Sweep>>,
+  sweeps: Sweeps,
   stop: AbortSignal,
 ): Promise<(number | undefined)[]> {
   const swept: (number | undefined)[] = [];
-  for (const [sweep, removeSome] of Object.entries(sweeps)) {
+  for (const [sweep, removeSome] of sweeps) {
     stop.throwIfAborted();
     try {
       swept.push(await removeSome(db, BATCH));

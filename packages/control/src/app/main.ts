@@ -25,6 +25,7 @@ import { readClientFiles } from "../clients/client-files.ts";
 import type { Context } from "../context.ts";
 import { readDashboardFiles } from "../web/dashboard-files.ts";
 import { organizationMeant } from "../organizations/organization-meant.ts";
+import { rooms } from "./rooms.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { checkRootKeys, neededRootKeys, retireRootKeys, sealUnder } from "../sealing/root-key-commands.ts";
 import { authorityKeyState, insistOnSealedAuthority } from "../joining/authority-key.ts";
@@ -81,7 +82,7 @@ async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<
         const [, ...words] = positionals;
         const [asked, ...cidrs] = words;
         const named = asked === undefined ? [] : [await organizationMeant(db, asked), ...cidrs];
-        const granted = await changePrivateCidrs(db, named);
+        const granted = await changePrivateCidrs({ db, rooms }, named);
         // So that it is in force when the command ends. Where that fails, the control plane does it at its next turn.
         if (words.length > 1) await runService(readConfig(), "vm-cleanup").catch(() => undefined);
         process.stdout.write(`${JSON.stringify(granted)}\n`);

@@ -22,6 +22,7 @@ import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { OpenStreams } from "../vms/open-streams.ts";
 import { Sealing } from "../sealing/sealing.ts";
+import { rooms } from "./rooms.ts";
 import { SigningKeys } from "../signing/signing-keys.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
 
@@ -70,6 +71,7 @@ export function makeContext(
     sealing,
     signing: new SigningKeys(db, sealing),
     objectStore: undefined,
+    rooms,
     state: new ContextState(),
     wake: () => undefined,
     buildDomains: [],

@@ -4,9 +4,6 @@ import type { Context } from "../context.ts";
 import { forgetAuditEvents } from "./audit-store.ts";
 import type { BackgroundService } from "../background/background-service.ts";
 
-/** Of one organization: called for each of them. */
-export { forgetOldEvents, OLD_EVENTS_MAX } from "./audit-store.ts";
-
 const BATCH = 1_000;
 
 export function auditSweeper(context: Context, everyMs: number, keptDays: number): BackgroundService {

@@ -13,9 +13,6 @@ import { dueBuilds, nextBuildDueMs, postponeBuild } from "./build-queue-store.ts
 import { buildById, type BuildRow } from "./build-store.ts";
 import { runBuild } from "./run-build.ts";
 
-export { sweepBuildLogs } from "./build-log-store.ts";
-export { sweepBuilds } from "./build-store.ts";
-
 const SERVICE = "builder";
 /** Of all organizations: each takes a connection to its host and writes lines. */
 export const BUILDS_AT_ONCE = 64;

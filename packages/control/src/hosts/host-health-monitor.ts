@@ -3,7 +3,6 @@
 
 import type { Context } from "../context.ts";
 import { failLostVms, tellLosses } from "./fail-lost-vms.ts";
-import { destroyOnRemovedHosts } from "./removed-host-store.ts";
 import type { BackgroundService } from "../background/background-service.ts";
 
 const SERVICE = "host-health-monitor";
@@ -19,8 +18,8 @@ export function hostHealthMonitor(context: Context, everyMs: number): Background
       const hosts = losses.filter(({ kind }) => kind === "host");
       for (const { id, name } of hosts) context.log.warn({ host_id: id, name }, "a host is offline");
       tellLosses(context, losses);
-      const destroyed = await destroyOnRemovedHosts(context.db);
-      const changed = losses.length + destroyed;
+      let changed = losses.length;
+      for (const room of context.rooms) changed += (await room.endOnRemovedHosts?.(context.db)) ?? 0;
       return { examined: changed, changed, failed: 0, more: false };
     },
   };

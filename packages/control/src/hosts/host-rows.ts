@@ -66,3 +66,10 @@ export async function hostAddress(db: Queries, id: string): Promise<string | und
     .executeTakeFirst();
   return row?.address;
 }
+
+/** Why a host that is drained still has something; null where it waits for nothing that its operator could change. */
+export async function setWaitsFor(db: Queries, hostId: string, what: string | null): Promise<void> {
+  await sql`
+    update hosts set waits_for = ${what}
+    where id = ${hostId} and status = 'draining' and waits_for is distinct from ${what}`.execute(db);
+}

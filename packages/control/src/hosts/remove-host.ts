@@ -22,6 +22,7 @@ export async function removeHost(
     await setOffline(transaction, id);
     const lost = await failLostVms(transaction, SERVICE);
     await markRemoved(transaction, id);
+    for (const room of context.rooms) await room.onHostRemoved?.(transaction, id);
     return { address: host.address, losses: lost };
   });
   context.vmLocations.forgetHost(address);

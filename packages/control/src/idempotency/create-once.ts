@@ -27,8 +27,6 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { open, seal } from "./seal.ts";
 
-export { sweepIdempotencyKeys } from "./idempotency-key-store.ts";
-
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 const RETRY_AFTER_S = 2;

@@ -5,7 +5,8 @@ import { advanceRotation, rotationNow, wantedCertification } from "./rotate-auth
 import { HOST_LIFETIME_MS, HOST_RENEWED_AFTER_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
 import type { Context } from "../context.ts";
-import { hostsToCertify, recordHostCertificate } from "./host-certificate-store.ts";
+import { recordHostCertificate } from "../hosts/joined-hosts.ts";
+import { hostsToCertify } from "./host-certificate-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 const BATCH = 32;

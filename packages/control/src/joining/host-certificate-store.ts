@@ -30,20 +30,3 @@ export async function hostsToCertify(
     limit ${limit}`.execute(db);
   return rows;
 }
-
-export interface BroughtCertificate extends Certification {
-  readonly keySha256: Buffer;
-  readonly lifetimeMs: number;
-}
-
-export async function recordHostCertificate(
-  db: Queries,
-  id: string,
-  { keySha256, lifetimeMs, certifiedBy, trusts }: BroughtCertificate,
-): Promise<void> {
-  await sql`
-    update hosts set
-      key_sha256 = ${keySha256}, certified_by = ${certifiedBy}, trusts = ${trusts}::integer[],
-      certificate_expires_at = now() + ${lifetimeMs}::double precision * interval '1 millisecond'
-    where id = ${id}`.execute(db);
-}

@@ -21,17 +21,14 @@ import {
 import { securedAddress } from "../host-client/host-directory.ts";
 import { unreachableBecause } from "../host-client/host-errors.ts";
 import type { Queries } from "../db/database.ts";
+import { insertJoinToken, lockJoinToken, useJoinToken, type JoinTokenRow } from "./join-store.ts";
 import {
   findHostByKey,
   findJoinedHost,
-  insertJoinToken,
-  lockJoinToken,
-  useJoinToken,
   writeJoiningHost,
-  type JoinTokenRow,
-} from "./join-store.ts";
+  recordHostCertificate,
+} from "../hosts/joined-hosts.ts";
 import { recordHeartbeats } from "../hosts/heartbeat.ts";
-import { recordHostCertificate } from "./host-certificate-store.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
@@ -40,8 +37,6 @@ import { CLUSTER } from "../sealing/sealing.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
-
-export { sweepJoinTokens } from "./join-store.ts";
 
 const TOKEN_LIFETIME_MS = 3_600_000;
 const SECRET_BYTES = 32;

@@ -11,8 +11,6 @@ import type { Database } from "../db/database.ts";
 import { describeCaller } from "../organizations/organizations.ts";
 import { findLoginCode, insertLoginCode, takeLoginCode, type LoginCodeRow } from "./login-code-store.ts";
 
-export { sweepLoginCodes } from "./login-code-store.ts";
-
 export async function mintLoginCode({ db }: Context, { tokenId, orgId }: Caller): Promise<LoginCode> {
   const code = randomBytes(SECRET_BYTES).toString("base64url");
   const row = { code_sha256: sha256(code), token_id: tokenId, org_id: orgId };

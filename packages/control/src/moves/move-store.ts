@@ -102,12 +102,6 @@ export async function recentFailures(db: Queries, vmId: string): Promise<Map<str
   return new Map(rows.map(({ to_host_id, reason }) => [to_host_id, reason ?? "for no known reason"]));
 }
 
-export async function setBlockedReason(db: Queries, hostId: string, what: string | null): Promise<void> {
-  await sql`
-    update hosts set waits_for = ${what}
-    where id = ${hostId} and status = 'draining' and waits_for is distinct from ${what}`.execute(db);
-}
-
 /** Undefined where the VM has ended or is on its way already. */
 export async function insertMove(
   db: Queries,

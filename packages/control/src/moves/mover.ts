@@ -6,20 +6,18 @@ import { beginMove, type Departure } from "./begin-move.ts";
 import { beginSavedMove } from "./begin-saved-move.ts";
 import { runMove } from "./run-move.ts";
 import type { Context } from "../context.ts";
+import { setWaitsFor } from "../hosts/host-rows.ts";
 import {
   countMovesFrom,
   drainingHosts,
   dueMoves,
   movableVms,
   postponeMove,
-  setBlockedReason,
   type DrainingHost,
   type MoveRow,
 } from "./move-store.ts";
 import { movableSaved, type MovableSaved } from "./saved-move-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
-
-export { sweepMoves } from "./move-store.ts";
 
 const SERVICE = "mover";
 /** From one host: a move takes its disks and its network, which its other VMs notice. */
@@ -143,7 +141,7 @@ class Drain {
     // Where no more may be under way the same ones are looked at again: not all of them may have been.
     if (!isFull) this.#remember(host.id, isLast ? undefined : saved.at(-1));
     // Of those before and behind nothing is known.
-    if (waitsFor !== null || (after === "" && isLast)) await setBlockedReason(db, host.id, waitsFor);
+    if (waitsFor !== null || (after === "" && isLast)) await setWaitsFor(db, host.id, waitsFor);
     return waitsFor !== null && (isFull || isLast);
   }
 

@@ -24,6 +24,7 @@ export async function deleteOrganization(context: Context, act: CallerAct, orgId
     for (const userId of organization.members) await holdUser(transaction, userId);
     await deleteMembers(transaction, orgId);
     await revokeTokensOf(transaction, orgId);
+    for (const room of context.rooms) await room.onOrganizationDeleted?.(transaction, orgId);
     await markDeleted(transaction, orgId);
     await forgetSecrets(transaction, orgId);
     await recordInOtherLog(transaction, act, orgId);

@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
 import type { Queries } from "../db/database.ts";
 
 /** Undefined where there is none. Placements and changes of members wait for the same lock. */
@@ -38,27 +37,8 @@ export async function isDeleted(db: Queries, orgId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Its builds are canceled, and what they were asked for is erased; the service `builder` removes its templates from their hosts. */
+/** Its row and its audit log stay. */
 export async function markDeleted(transaction: Queries, orgId: string): Promise<void> {
-  await sql`delete from organization_limits where org_id = ${orgId}`.execute(transaction);
-  await sql`
-    update builds set status = 'canceled', version = version + 1, finished_at = now(), retry_at = now()
-    where org_id = ${orgId} and status in (${sql.join(buildStatusesUnderWay)})`.execute(transaction);
-  // Also of those that ended: nothing is made of it any more, and it may hold secrets.
-  await sql`
-    update builds set request = jsonb_build_object('name', name),
-      config = '{"env": {}, "user": null, "workdir": null}'
-    where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from e2b_builds where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from e2b_archives where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from e2b_archive_chunks where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from e2b_accesses where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from kept_executions where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from registry_credentials where org_id = ${orgId}`.execute(transaction);
-  await sql`delete from template_tags where org_id = ${orgId}`.execute(transaction);
-  await sql`
-    update templates set status = 'deleting', version = version + 1, deleted_at = now()
-    where org_id = ${orgId} and status = 'ready'`.execute(transaction);
   await sql`
     update organizations set deleted_at = now(), allowed_private_cidrs = '{}' where id = ${orgId}`.execute(
     transaction,

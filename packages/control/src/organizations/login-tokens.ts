@@ -11,8 +11,6 @@ import type { Context } from "../context.ts";
 import { findToken, holdParent, revokeOldSessions, revokeToken } from "./token-store.ts";
 import { mintToken } from "./tokens.ts";
 
-export { sweepSessions } from "./token-store.ts";
-
 /** Of one token. They count as tokens of the organization, and this keeps them from using its tokens up. */
 const SESSIONS_MAX = 10;
 

@@ -5,7 +5,8 @@ import { cidrOf, formatCidr, parseCidr } from "@skerry/contract/cidrs";
 import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/vms/networks";
-import type { Database, Queries } from "../db/database.ts";
+import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
 import { makeLeaseDue } from "../background/wakeups.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
@@ -25,9 +26,10 @@ export async function hostEgress(
 /** For `skerry set-private-cidrs`. `words`: the organization's id and what it is granted from now on, or `none`. Without networks the
  *  grants stay as they are; without an organization all grants are told. */
 export async function changePrivateCidrs(
-  db: Database,
+  context: Pick<Context, "db" | "rooms">,
   words: readonly string[],
 ): Promise<readonly Granted[] | { readonly allowed_private_cidrs: readonly string[] }> {
+  const { db } = context;
   const [orgId, ...cidrs] = words;
   if (orgId === undefined) return listGranted(db);
   if (cidrs.length > 0) {
@@ -38,7 +40,7 @@ export async function changePrivateCidrs(
         { service: "operator", action: "organization.private_cidrs", resource: "organization" },
         [{ id: orgId, org_id: orgId }],
       );
-    if (!(await setPrivateCidrs(db, { orgId, cidrs: granted }, record))) throw notFound(orgId);
+    if (!(await setPrivateCidrs(context, { orgId, cidrs: granted }, record))) throw notFound(orgId);
     await makeLeaseDue(db, "vm-cleanup");
     await makeLeaseDue(db, "builder");
   }

@@ -21,8 +21,6 @@ import {
 import type { Caller } from "../caller.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
 
-export { sweepRateBuckets } from "./rate-bucket-store.ts";
-
 const LEASE_MS = 500;
 /** The largest lease, as a part of the burst and at all: so much is lost at most when a replica dies or traffic stops. */
 const LEASE_PART_OF_BURST = 1 / 64;

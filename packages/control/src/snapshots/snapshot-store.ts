@@ -9,6 +9,7 @@ import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events
 import { claimedAnew, isClaimed } from "../db/claims.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { quoted } from "../values/quoted.ts";
+import { noteSnapshot } from "../vms/note-snapshot.ts";
 import { isPostponed } from "../vms/postpone.ts";
 
 export type SnapshotRow = Selectable<Tables["snapshots"]> & {
@@ -163,9 +164,7 @@ export async function snapshotTaken(
   return db.transaction().execute(async (transaction) => {
     const ready = await transitionSnapshot(transaction, seen, "ready", { taken });
     if (ready === undefined || ready.is_internal) return ready;
-    await sql`
-      update vms set snapshot_id = ${ready.id}
-      where id = ${ready.vm_id} and execution_id = ${ready.execution_id}`.execute(transaction);
+    await noteSnapshot(transaction, ready);
     if (event !== undefined) await auditEventFrom(sql`(select 1) as taken`, event).execute(transaction);
     return ready;
   });

@@ -19,7 +19,7 @@ import { endedTokens } from "../../src/organizations/ended-tokens.ts";
 import { MEMBERS_MAX } from "../../src/organizations/members.ts";
 import { endedSandboxes, FAILED_MAX } from "../../src/sandboxes/ended-sandboxes.ts";
 import { endedSnapshots } from "../../src/snapshots/ended-snapshots.ts";
-import { endedExecutions } from "../../src/vms/executions/kept-executions.ts";
+import { endedExecutions } from "../../src/vms/executions/kept-execution-store.ts";
 import { deletedTemplates } from "../../src/templates/deleted-templates.ts";
 
 const MIB = 1024 * 1024;

@@ -6,7 +6,7 @@ import type { Context } from "../../context.ts";
 import { readPage, type Page, type PageParams } from "../../values/page.ts";
 import type { VmRef } from "../vm-kind.ts";
 import type { Denials } from "./denials.ts";
-import { listVmEvents, sweepVmEvents, tellRecurring, tellUpdated, type VmEventRow } from "./event-store.ts";
+import { listVmEvents, tellRecurring, tellUpdated, type VmEventRow } from "./event-store.ts";
 
 export interface ListParams extends VmRef {
   readonly page: PageParams;
@@ -42,8 +42,7 @@ export function tellOutOfMemory(context: Context, id: string): void {
   });
 }
 
-/** Of VMs that ended long ago. */
-export { sweepVmEvents, tellUpdated };
+export { tellUpdated };
 
 function eventOf({ id, kind, reason, at, count, last_at }: VmEventRow): VmEvent {
   return {

@@ -21,7 +21,6 @@ import {
   type KeptHead,
 } from "./kept-execution-store.ts";
 
-export { endedExecutions } from "./kept-execution-store.ts";
 export const findEnding = listEnding;
 
 export async function listKeptExecutions(

@@ -1,0 +1,45 @@
+import { sql } from "kysely";
+import type { Build } from "@skerry/contract/builds/build";
+import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
+import type { Room } from "../room.ts";
+import { sweepBuildLogs } from "./build-log-store.ts";
+import { sweepBuilds } from "./build-store.ts";
+
+const WITHDRAWN: Build["error"] = {
+  code: "egress_forbidden",
+  message:
+    "The operator withdrew a private network that the build was allowed to reach. Retry it without that network.",
+  ...{ step: null, exit_code: null, last_lines: [] },
+};
+
+/** MicroVMs of builds that are canceled go in the builder's next turn. */
+export const buildsRoom: Room = {
+  sweeps: { sweepBuildLogs },
+  organizationSweeps: { sweepBuilds },
+  /** Erases requests also of builds that ended: nothing is made of them any more, and they may hold secrets. */
+  async onOrganizationDeleted(transaction, orgId) {
+    await sql`
+      update builds set status = 'canceled', version = version + 1, finished_at = now(), retry_at = now()
+      where org_id = ${orgId} and status in (${sql.join(buildStatusesUnderWay)})`.execute(transaction);
+    await sql`
+      update builds set request = jsonb_build_object('name', name),
+        config = '{"env": {}, "user": null, "workdir": null}'
+      where org_id = ${orgId}`.execute(transaction);
+  },
+  /**
+   * Cancels builds whose policy allows something of a network that is granted now and is not among the next
+   * grants: the policy of a build never changes.
+   */
+  async onPrivateCidrs(transaction, { orgId, cidrs }) {
+    await sql`
+      update builds set
+        status = 'canceled', version = version + 1, attempts = 0, retry_at = now(), finished_at = now(),
+        error = ${JSON.stringify(WITHDRAWN)}::jsonb
+      where org_id = ${orgId} and status in (${sql.join(buildStatusesUnderWay)}) and exists (
+        select 1 from organizations, unnest(allowed_private_cidrs) granted,
+          jsonb_array_elements_text(egress -> 'allow_cidrs') allowed
+        where organizations.id = ${orgId} and granted::inet && allowed::inet
+          and not granted::inet <<= any(${cidrs}::text[]::inet[])
+      )`.execute(transaction);
+  },
+};

@@ -1,0 +1,8 @@
+import { sql } from "kysely";
+import type { Room } from "../room.ts";
+
+export const limitsRoom: Room = {
+  async onOrganizationDeleted(transaction, orgId) {
+    await sql`delete from organization_limits where org_id = ${orgId}`.execute(transaction);
+  },
+};

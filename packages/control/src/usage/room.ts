@@ -1,0 +1,4 @@
+import { sweepUsage } from "./usage.ts";
+import type { Room } from "../room.ts";
+
+export const usageRoom: Room = { sweeps: { sweepUsage } };

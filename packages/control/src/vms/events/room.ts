@@ -1,0 +1,4 @@
+import { sweepVmEvents } from "./event-store.ts";
+import type { Room } from "../../room.ts";
+
+export const vmEventsRoom: Room = { sweeps: { sweepVmEvents } };

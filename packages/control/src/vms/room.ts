@@ -1,0 +1,25 @@
+import { sql } from "kysely";
+import type { Room } from "../room.ts";
+import { eraseLeftEnv } from "./env.ts";
+
+export const vmsRoom: Room = {
+  sweeps: { eraseLeftEnv },
+  /**
+   * Raises the version of every policy that the grants may bear on: hosts are told again. A VM that is being
+   * started, or whose host is lost, has its policy brought to it once it runs.
+   */
+  async onPrivateCidrs(transaction, { orgId }) {
+    await sql`
+      update vms set egress_version = egress_version + 1, attempts = 0, retry_at = now()
+      where org_id = ${orgId} and status not in ('destroying', 'destroyed')
+        and jsonb_array_length(egress -> 'allow_cidrs') > 0`.execute(transaction);
+  },
+  async endOnRemovedHosts(db) {
+    const { numAffectedRows } = await sql`
+      update vms set status = 'destroyed', version = version + 1, destroyed_at = now()
+      where status = 'destroying' and host_id in (select id from hosts where removed_at is not null)`.execute(
+      db,
+    );
+    return Number(numAffectedRows ?? 0);
+  },
+};
