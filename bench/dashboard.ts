@@ -1,6 +1,7 @@
 // The dashboard in a real browser, before the platform's own control and database. Thousands of sandboxes are rows on a host that is offline, and
 // their changes are statements: what is measured is the way from a commit to what a person sees, and what it costs the page.
 
+import { copiedSandboxes } from "./copied-sandboxes.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   launchChromium,
@@ -53,12 +54,12 @@ export async function measureDashboard({ platform, scale }: Bench): Promise<Meas
 
 /** They all run on a host that control cannot reach. */
 function rowsElsewhere(id: string): string {
-  return `${prepare(id)}
-    insert into sandboxes
-    select (jsonb_populate_record(s, jsonb_build_object(
-      'id', 'sbx_' || lpad(n::text, 26, '0'), 'execution_id', '${EXECUTION}', 'host_id', '${ELSEWHERE}',
-      'status', 'running', 'destroyed_at', null, 'expires_at', now() + interval '1 day'))).*
-    from sandboxes s, generate_series(0, ${ROWS} - 1) n where s.id = '${id}';`;
+  return `${prepare(id)}${copiedSandboxes(
+    id,
+    `jsonb_build_object('id', 'sbx_' || lpad(n::text, 26, '0'), 'execution_id', '${EXECUTION}',
+      'host_id', '${ELSEWHERE}', 'status', 'running', 'destroyed_at', null, 'expires_at', now() + interval '1 day')`,
+    `generate_series(0, ${ROWS} - 1)`,
+  )}`;
 }
 
 const REMOVE = `

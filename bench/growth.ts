@@ -5,6 +5,7 @@
 // change of the table. The first create after a change is not counted: it plans its statements anew and sums up what the rows hold. Passes go
 // up and down in turns, so that what gets faster or slower in the course of a run does so for all levels alike.
 
+import { copiedSandboxes } from "./copied-sandboxes.ts";
 import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { create, type Bench } from "./bench.ts";
@@ -98,14 +99,12 @@ function remove(id: string, rows: number): string {
 
 /** Tops up to so many; their ids are older than all others. */
 function fill(id: string, rows: number): string {
-  return `
-    insert into sandboxes
-    select (jsonb_populate_record(s, jsonb_build_object(
-      'id', 'sbx_' || lpad(n::text, 26, '0'), 'execution_id', '${EXECUTION}') ||
+  return copiedSandboxes(
+    id,
+    `jsonb_build_object('id', 'sbx_' || lpad(n::text, 26, '0'), 'execution_id', '${EXECUTION}') ||
       case when n % 2 = 0 then '{}'::jsonb else jsonb_build_object(
         'host_id', '${ELSEWHERE}', 'status', 'running', 'destroyed_at', null,
-        'expires_at', now() + interval '1 day') end)).*
-    from sandboxes s, generate_series(
-      (select count(*) from sandboxes where execution_id = '${EXECUTION}'), ${rows} - 1) n
-    where s.id = '${id}';`;
+        'expires_at', now() + interval '1 day') end`,
+    `generate_series((select count(*) from sandboxes where execution_id = '${EXECUTION}'), ${rows} - 1)`,
+  );
 }

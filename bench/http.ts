@@ -1,6 +1,7 @@
 // What the API itself takes: many clients at once, asked by wrk (Debian package `wrk`), which is a process of its own and needs far
 // less of the two CPUs than a generator in JavaScript.
 
+import { copiedSandboxes } from "./copied-sandboxes.ts";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -118,9 +119,10 @@ const CLONED = "bench";
 /** Destroyed sandboxes, which no background service looks at; their ids are older than all others. */
 function cloneRow(id: string): string {
   return `
-    insert into sandboxes
-    select (jsonb_populate_record(s, jsonb_build_object(
-      'id', 'sbx_' || lpad(n::text, 26, '0'), 'execution_id', '${CLONED}'))).*
-    from sandboxes s, generate_series(0, ${MANY - 1}) n where s.id = '${id}';
-    analyze sandboxes;`;
+    ${copiedSandboxes(
+      id,
+      `jsonb_build_object('id', 'sbx_' || lpad(n::text, 26, '0'), 'execution_id', '${CLONED}')`,
+      `generate_series(0, ${MANY - 1})`,
+    )}
+    analyze vms;`;
 }
