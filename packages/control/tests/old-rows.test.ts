@@ -92,6 +92,24 @@ const held = sql`
   from room_entries group by account order by account`;
 const told = sql`select * from vm_events order by id`;
 
+test("a database that has VMs already begins with what they hold", async () => {
+  const rows = await migrated(
+    10,
+    async (db) => {
+      await sql.raw(base).execute(db);
+      await insert(db, "sandboxes", sandbox({ id: "sbx_1" }));
+      await insert(db, "sandboxes", sandbox({ id: "sbx_2", status: "destroyed" }));
+      await insert(db, "machines", machine({ id: "mch_1" }));
+    },
+    (db) => rowsOf(db, held),
+  );
+  const both = { vcpus: "2", memory_mib: "512" };
+  expect(rows).toEqual([
+    { account: "hst_1", sandboxes: "0", machines: "0", ...both, disk_gib: "0" },
+    { account: "org_1", sandboxes: "1", machines: "1", ...both, disk_gib: "8" },
+  ]);
+});
+
 test("sandboxes and machines are the same rows in one table, and nothing tells of them anew", async () => {
   const seen = async (db: Database) => ({
     sandboxes: await rowsOf(db, shownOf("sandboxes")),

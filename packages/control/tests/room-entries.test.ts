@@ -6,7 +6,6 @@ import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine
 import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/moves/move-status";
 import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries } from "../src/db/database.ts";
-import { roomEntries } from "../src/db/migrations/0011-room-entries.ts";
 import { availableHosts, held, lockCapacity } from "../src/capacity/capacity-store.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -213,18 +212,4 @@ test("entries do not grow in number with what comes and goes", async () => {
   }
   const { rows } = await sql<{ account: string }>`select account from room_entries`.execute(world.db);
   expect(rows.length).toBeLessThan(120);
-});
-
-test("a database that has VMs already begins with what they hold", async () => {
-  await world.createSandbox();
-  await world.createMachine();
-  await insertMove("sbx_x");
-  const before = await expectAgreement();
-  await sql.raw(`drop table room_entries cascade; drop type room_entry cascade`).execute(world.db);
-  for (const table of ["sandboxes", "machines", "moves"])
-    await sql.raw(`drop function note_${table} cascade`).execute(world.db);
-  await sql.raw(roomEntries).execute(world.db);
-  expect(await expectAgreement()).toEqual(before);
-  await world.createSandbox();
-  expect(await expectAgreement()).not.toEqual(before);
 });

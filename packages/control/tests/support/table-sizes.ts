@@ -8,9 +8,11 @@ export interface Size {
   readonly bytes: number;
 }
 
+/** With the views of `vms` in its place: sandboxes and machines have bounds of their own. */
 export async function tableNames(db: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    select tablename as name from pg_tables where schemaname = 'public' order by 1`.execute(db);
+    select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'vms'
+    union select viewname from pg_views where schemaname = 'public' order by 1`.execute(db);
   return rows.map(({ name }) => name);
 }
 
