@@ -238,6 +238,7 @@ const atStart = [
   "e2b-routes.ts",
   "file-signatures.ts",
   "noted-tokens.ts",
+  "room.ts",
   "sandbox-ids.ts",
   "sandbox-port.ts",
   "sweep-accesses.ts",
