@@ -63,11 +63,11 @@ export async function pauseExpired(db: Queries, limit: number): Promise<SandboxR
     update sandboxes set status = 'pausing', version = version + 1, claimed_until = ${claimedAnew}, reason = null, 
       reboots = not keeps_memory and attempts = 0,
       next_event = ${JSON.stringify({ kind: "paused", reason: "its timeout was over" } satisfies NextEvent)}
-    where id in (
+    where id = any(array(
       select id from sandboxes
       where expires_at < ${steadyNow} and status = 'running' and mode = 'persistent' and not ${isPostponed} and ${staysHere}
       order by expires_at limit ${limit} for update skip locked
-    )
+    ))
     returning *`.execute(db);
   return rows;
 }
@@ -78,11 +78,11 @@ export async function destroyLongPaused(db: Queries, days: number, limit: number
     update sandboxes set
       status = 'destroying', env = ${erasedEnv}, version = version + 1, attempts = 0, retry_at = now(),
       reason = ${`it was paused for ${days} days, and none is kept for longer`}
-    where id in (
+    where id = any(array(
       select id from sandboxes
       where status = 'paused' and paused_at < ${daysAgo(days)}
       order by paused_at limit ${limit} for update skip locked
-    )
+    ))
     returning *`.execute(db);
   return rows;
 }

@@ -10,18 +10,19 @@ import { EXPIRED_REASON, type SandboxRow } from "./sandbox-store.ts";
 
 /**
  * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A
- * sandbox that a request is still creating is left alone: its time begins when it runs.
+ * sandbox that a request is still creating is left alone: its time begins when it runs. An array is read once; a
+ * list behind `in` may be read again for each row, with `limit` others each time.
  */
 export async function expireSandboxes(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`
     update sandboxes set
       status = 'destroying', env = ${erasedEnv}, version = version + 1, claimed_until = null, attempts = 0, retry_at = now(),
       reason = coalesce(reason, ${EXPIRED_REASON})
-    where id in (
+    where id = any(array(
       select id from sandboxes
       where ${isExpired} and not ${isClaimed()}
       order by expires_at limit ${limit} for update skip locked
-    )
+    ))
     returning *`.execute(db);
   return rows;
 }

@@ -36,11 +36,11 @@ export const erasedEnv = sql<string>`(
 export async function eraseLeftEnv(db: Database, limit: number): Promise<number> {
   const { rows } = await sql`
     update vms set env = ${erasedEnv}
-    where id in (
+    where id = any(array(
       select id from vms
       where status in ('destroying', 'destroyed') and jsonb_path_exists(env, '$.* ? (@ != null)')
       limit ${limit} for update skip locked
-    )
+    ))
     returning 1`.execute(db);
   return rows.length;
 }
