@@ -63,6 +63,7 @@ const OUR_KINDS = new Set([
   "FUNCTION",
   "TABLE",
   "SEQUENCE",
+  "VIEW",
   "CONSTRAINT",
   "FK CONSTRAINT",
   "INDEX",
