@@ -1,6 +1,6 @@
 /**
- * SQL that copies the row of a sandbox, for each number `n` of `numbers` (a set-returning call). `changes` is an
- * expression of the copy's own columns as JSON, with the row as `s`.
+ * SQL that copies the row of a sandbox, for each number `n` of `numbers` (a set-returning call). `changes` is
+ * an expression of the copy's own columns as JSON, with the row as `s`.
  */
 export function copiedSandboxes(id: string, changes: string, numbers: string): string {
   return `

@@ -8,9 +8,12 @@ export interface Measure {
   readonly samples: readonly number[];
   /** Why attempts gave no sample, one reason each. */
   readonly failures?: readonly string[];
-  /** What it should reach, in the words of bars.ts. */
+  /** The bar that it should reach, in the words of bars.ts. */
   readonly bar: string;
-  /** Where each sample lies on a curve. Without it they are a distribution. Measures with the same line are drawn as one. */
+  /**
+   * The place of each sample on a curve. Without it the samples are a distribution. Measures with the same line
+   * are drawn as one.
+   */
   readonly at?: { readonly axis: string; readonly line: string; readonly values: readonly number[] };
   /** Why this was not measured at all. */
   readonly skipped?: string;
@@ -19,7 +22,7 @@ export interface Measure {
 export interface ChapterResults {
   readonly name: string;
   readonly title: string;
-  /** What exactly was done, for a reader who doubts. */
+  /** The exact procedure, for a reader who doubts. */
   readonly about: string;
   readonly measures: readonly Measure[];
   /** Why the chapter was broken off. */

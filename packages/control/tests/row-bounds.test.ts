@@ -47,7 +47,7 @@ interface Copies {
 
 const AT_ONCE = 2_000;
 
-/** What ids of copies begin with: the id of a VM tells its kind. */
+/** Prefixes of the ids of copies: the id of a VM tells its kind. */
 const PREFIXES: Readonly<Record<string, string>> = { sandboxes: "sbx_", machines: "mch_" };
 const idOfCopy = (table: string, number: number | string) => `${PREFIXES[table] ?? ""}copy_${number}`;
 

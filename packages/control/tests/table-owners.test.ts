@@ -1,5 +1,5 @@
-// Each table is written by one room: a change of what its rows mean is then made in one folder. `sandboxes` and
-// `machines` are views of `vms`, each with a room of its own.
+// Each table is written by one room: a change of what its rows mean is then made in one folder. `sandboxes`
+// and `machines` are views of `vms`, each with a room of its own.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

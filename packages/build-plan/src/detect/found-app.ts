@@ -6,7 +6,7 @@ export interface FoundApp {
   readonly steps: readonly RequestedStep[];
   readonly env: Readonly<Record<string, string>>;
   readonly command: string | undefined;
-  /** What to do where nothing says how it is started. */
+  /** Advice where nothing says how the app is started. */
   readonly startRemedy: string;
   readonly why: readonly string[];
 }

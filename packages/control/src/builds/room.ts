@@ -16,7 +16,7 @@ const WITHDRAWN: Build["error"] = {
 export const buildsRoom: Room = {
   sweeps: { sweepBuildLogs },
   organizationSweeps: { sweepBuilds },
-  /** Erases requests also of builds that ended: nothing is made of them any more, and they may hold secrets. */
+  /** Erases also requests of builds that ended, which may hold secrets. */
   async onOrganizationDeleted(transaction, orgId) {
     await sql`
       update builds set status = 'canceled', version = version + 1, finished_at = now(), retry_at = now()

@@ -25,8 +25,8 @@ export interface HostRequest {
 const RETRY_S = 10;
 
 /**
- * Reserves room. `write` makes the rows that hold it, in the transaction. Throws `quota_exceeded`, `no_capacity`,
- * `host_unavailable` or `host_draining`.
+ * Reserves room. `write` makes the rows that hold it, in the transaction. Throws `quota_exceeded`,
+ * `no_capacity`, `host_unavailable` or `host_draining`.
  */
 export async function reserveOn<Row>(
   context: Context,

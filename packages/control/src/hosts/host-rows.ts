@@ -67,7 +67,7 @@ export async function hostAddress(db: Queries, id: string): Promise<string | und
   return row?.address;
 }
 
-/** Why a host that is drained still has something; null where it waits for nothing that its operator could change. */
+/** Says why a drained host still has something; null where its operator could change nothing. */
 export async function setWaitsFor(db: Queries, hostId: string, what: string | null): Promise<void> {
   await sql`
     update hosts set waits_for = ${what}

@@ -22,8 +22,10 @@ export async function findHostByKey(db: Queries, keySha256: Buffer): Promise<str
   return row?.id;
 }
 
-/** Writes a host that was not asked yet, or changes name and address of one that comes again. False where another has the name; then
- *  nothing else can be done in the transaction. */
+/**
+ * Writes a host that was not asked yet, or changes name and address of one that comes again. False where another
+ * has the name; then nothing else can be done in the transaction.
+ */
 export async function writeJoiningHost(db: Queries, host: JoiningHost): Promise<boolean> {
   // One that has never answered holds no name: its join broke off.
   await sql`

@@ -19,6 +19,7 @@ import type { StoredWait } from "../db/tables/stored-wait.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { erasedEnv } from "../vms/env.ts";
 import { readSize } from "../values/sizes.ts";
+import { isWorkedOn } from "../vms/vm-claims.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -152,9 +153,6 @@ export type MachineChange = Pick<
 
 type Seen = Pick<MachineRow, "id" | "version" | "status">;
 
-/** Statuses in which a replica works on the machine, and says so by extending a claim. */
-const claimed: ReadonlySet<MachineStatus> = new Set(["creating", "starting", "stopping"]);
-
 /** Changes the status of exactly the version that the caller saw; undefined when another writer got there first. */
 export async function transitionMachine(
   db: Queries,
@@ -167,7 +165,7 @@ export async function transitionMachine(
   return write(db, seen, {
     status: to,
     version: sql`version + 1`,
-    claimed_until: claimed.has(to) ? claimedAnew : null,
+    claimed_until: isWorkedOn(to) ? claimedAnew : null,
     // What was tried in vain in the old status says nothing about the new one.
     attempts: 0,
     retry_at: now,

@@ -64,7 +64,7 @@ export async function movableVms(db: Queries, hostId: string, limit: number): Pr
   const { rows } = await sql<MovableVm>`
     select ${COLUMNS} from vms
     where host_id = ${hostId} and status = 'running' and not exists (
-      select 1 from moves where vm_id = vms.id and moves.${underWay}
+      select 1 from moves where vm_id = vms.id and ${underWay}
     )
     order by id limit ${limit}`.execute(db);
   return rows;

@@ -1,6 +1,6 @@
-// Sees the end of commands whose output is kept. Destroys sandboxes that were made for one command, as `skerry
-// run --detach` asks for, whose output the destruction reads; stores the output where the sandbox lives on, as
-// after `skerry run --keep-on-failure`; and ends what is known of commands whose sandbox went without telling.
+// Sees the end of commands whose output is kept. A sandbox that was made for one command, as by `skerry run
+// --detach`, is destroyed, which reads the output. Where the sandbox lives on, as after `skerry run
+// --keep-on-failure`, the output is stored. A command whose sandbox went without telling is ended.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { recordOwnActs } from "../audit/audit-log.ts";

@@ -10,8 +10,8 @@ import { EXPIRED_REASON, type SandboxRow } from "./sandbox-store.ts";
 
 /**
  * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A
- * sandbox that a request is still creating is left alone: its time begins when it runs. An array is read once; a
- * list behind `in` may be read again for each row, with `limit` others each time.
+ * sandbox that a request is still creating is left alone: its time begins when it runs. An array is read once;
+ * PostgreSQL may read a list behind `in` again for each row, with `limit` others each time.
  */
 export async function expireSandboxes(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`

@@ -18,6 +18,7 @@ import { prepared } from "../db/prepared.ts";
 import { erasedEnv } from "../vms/env.ts";
 import type { Rollback } from "../db/tables/sandbox-tables.ts";
 import { steadyNow } from "../db/steady-time.ts";
+import { isWorkedOn } from "../vms/vm-claims.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -99,9 +100,6 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
     .catch(refuseTakenName(sandboxTable, sandbox.name));
 }
 
-/** Statuses in which a replica works on the sandbox, and says so by extending a claim. */
-const claimed: readonly SandboxStatus[] = ["creating", "pausing", "resuming"];
-
 /** Until it expires, in milliseconds at the moment of the query: by the database's clock, which wrote `expires_at`, and not by a replica's own. */
 export type FoundSandbox = SandboxRow & { readonly left_ms: number };
 
@@ -176,7 +174,7 @@ export async function transitionSandbox(
       status = ${to},
       version = version + 1,
       reason = ${reasonIn(reason, isGivenUp)},
-      claimed_until = ${claimed.includes(to) ? claimedAnew : null},
+      claimed_until = ${isWorkedOn(to) ? claimedAnew : null},
       next_event = ${nextEvent(to, next)},
       rollback = ${rollbackIn(to, rollback)},
       -- What was tried in vain in the old status says nothing about the new one.
@@ -206,7 +204,7 @@ function reasonIn(reason: string | null, isGivenUp = false): RawBuilder<unknown>
 /** A transition that ends is told as it was begun, unless its writer knows better. */
 function nextEvent(to: SandboxStatus, next: NextEvent | undefined): RawBuilder<unknown> {
   if (next !== undefined) return sql`${JSON.stringify(next)}::jsonb`;
-  return claimed.includes(to) ? sql`null` : sql`next_event`;
+  return isWorkedOn(to) ? sql`null` : sql`next_event`;
 }
 
 /** A host that falls silent may have given up what the sandbox was, so the row goes on to say what begins next. */

@@ -11,8 +11,12 @@ interface Claimed {
   readonly execution_id: string;
 }
 
-/** Statuses in which a replica works on the VM. */
-const WORKED_ON = ["creating", "pausing", "resuming", "starting", "stopping"] as const;
+const WORKED_ON: readonly string[] = ["creating", "pausing", "resuming", "starting", "stopping"];
+
+/** Whether a replica works on a VM in this status, and says so by extending a claim. */
+export function isWorkedOn(status: string): boolean {
+  return WORKED_ON.includes(status);
+}
 
 /** Extends the claim on a row until it is disposed of. */
 export function keepClaim(context: Context, extend: () => Promise<void>): Disposable {

@@ -27,7 +27,7 @@ export async function within<T>(name: string, work: (db: Database) => Promise<T>
 
 export const upTo = (last: number): readonly number[] => knownMigrations.filter((number) => number <= last);
 
-/** Brings a new database to an earlier schema, writes rows into it, migrates it, and looks at them afterwards. */
+/** Writes rows into a database of an earlier schema, migrates it, and looks at the rows afterwards. */
 export async function migrated<T>(
   last: number,
   write: (db: Database) => Promise<unknown>,

@@ -18,7 +18,7 @@ interface FileCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly url: URL;
-  /** Of what is in every directory. */
+  /** The name of the one file in every directory. */
   readonly fileName: string;
 }
 

@@ -48,16 +48,16 @@ export class FakeHostState {
   readonly pauses = new FakePauses(() => this.vms);
   readonly metrics = new FakeMetrics(() => this.vms);
   readonly files = new Map<string, StoredFile>();
-  /** Of what is in every directory. */
+  /** The name of the one file in every directory. */
   fileName = "a";
   readonly commands: ExecuteCommand[] = [];
-  /** What the commands read, all but those called `deaf`. */
+  /** Input that commands have read, all but those called `deaf`. */
   readonly inputs: Buffer[] = [];
   /** False: as a host of an earlier version, which knows no such request. */
   passesInput = true;
   /** Runs before a new egress policy is in force. */
   beforeEgress: (id: string) => Promise<void> = async () => undefined;
-  /** Of each VM, newest first. */
+  /** Denials that every VM tells, newest first. */
   denied: readonly EgressDenial[] = [denial];
   name = "fake";
   cpus = 2;
@@ -75,7 +75,7 @@ export class FakeHostState {
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
   readonly failures = new Map<FailingCall, SkerryError>();
-  /** What the start of a VM says of where its time went. */
+  /** The answer of a start about where its time went. */
   startTiming = "";
   /** Runs before a command does. */
   beforeExecute: () => Promise<void> = async () => undefined;
@@ -85,7 +85,7 @@ export class FakeHostState {
   beforeStart: (id: string) => Promise<void> = async () => undefined;
   /** Runs before the host answers. */
   beforeDestroy: (id: string) => Promise<void> = async () => undefined;
-  /** Who it is to its cluster. Undefined: as a host of an earlier version, which cannot be certified. */
+  /** The identity in its cluster. Undefined: as a host of an earlier version, which cannot be certified. */
   identity: { request(): CertificateRequest; install(certificate: HostCertificate): void } | undefined;
   /** Runs before a VM counts as stopped. */
   beforeStop: (id: string) => Promise<void> = async () => undefined;
@@ -93,7 +93,7 @@ export class FakeHostState {
   /** Ids whose destruction never ends. */
   readonly stuck = new Set<string>();
 
-  /** What a VM that has ended by itself looks like. */
+  /** Makes a VM look as one that has ended by itself. */
   end(id: string, reason: string | null, how: Pick<Vm, "cause" | "exit"> = {}): void {
     const vm = this.vms.get(id);
     if (vm !== undefined) this.vms.set(id, { ...vm, ...how, status: "gone", reason });

@@ -28,6 +28,7 @@ export async function followKeptOutput(cli: Cli, client: Skerry, id: string): Pr
     const now = await read(cli, client, id).catch(() => one);
     if (now.status === "running") throw error;
     if (position === 0) await write(cli, now);
+    else await cli.output.note(`The sandbox went meanwhile. All that was kept: skerry runs logs ${now.id}`);
     return endAs(cli, now);
   }
   await tellCode(cli);

@@ -45,7 +45,7 @@ export interface VmColumns<Status extends string> {
   claimed_until: ColumnType<Date | null, Date | null, Date | null>;
   attempts: Generated<number>;
   retry_at: Generated<Date>;
-  /** What the end of the transition that is under way will be told as. */
+  /** The event that the end of the transition under way will be told as. */
   next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
 }
 
