@@ -3,7 +3,7 @@
 import { sql, type RawBuilder } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { auditSweeper } from "../src/audit/audit-sweeper.ts";
 import { evictUnused } from "../src/builds/cache-store.ts";
 import { deadlines } from "../src/platform/clock-store.ts";

@@ -3,7 +3,7 @@
 import { hash as digest } from "node:crypto";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { archiveName } from "../src/e2b/template-archives.ts";
 import { addChunk } from "../src/e2b/template-store.ts";
 import { useWorld } from "./support/world.ts";

@@ -47,7 +47,7 @@ test("a machine whose restart is due when its host comes back is not started ane
   const life = two.second.vms.get(id)?.execution_id;
   await two.loseSecond();
   await sql`insert into restarts (machine_id, due_at) values (${id}, now())`.execute(two.world.db);
-  await restartQueue(two.world.context).activate(never);
+  await restartQueue(two.world.context, 30_000).activate(never);
   const waiting = await two.world.call("GET", `/v1/machines/${id}`);
   expect(waiting.body).toMatchObject({ status: "failed", restarts: 0 });
   expect(waiting.body["reason"]).toContain("its next start waits: The host that has the machine's disk is");

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
 import { openReplica, startControl, type Replica } from "./support/replica.ts";
 import { type Answer, eventually, useWorld } from "./support/world.ts";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Me } from "@skerry/contract/organizations/organization";
 import type { LoginCode } from "@skerry/contract/organizations/login";
 import type { TokenCreated } from "@skerry/contract/organizations/token";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { Members } from "./support/members.ts";
 import { openReplica } from "./support/replica.ts";
 import { useWorld } from "./support/world.ts";

@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import type { Me } from "@skerry/contract/organizations/organization";
 import type { TokenCreated, TokenList } from "@skerry/contract/organizations/token";
 import { readEvents } from "../../sdk/src/http/event-stream.ts";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { Members } from "./support/members.ts";
 import { openReplica } from "./support/replica.ts";
 import { eventually, useWorld } from "./support/world.ts";

@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import type { MachineEndList } from "@skerry/contract/machines/machine-end";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { MachineUpkeep } from "./support/machine-upkeep.ts";
 import { useWorld } from "./support/world.ts";
 

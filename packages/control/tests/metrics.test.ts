@@ -5,6 +5,7 @@ import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { runSchedule } from "../src/app/schedule.ts";
+import { serviceNames } from "../src/context.ts";
 import { Wakeups } from "../src/background/wakeups.ts";
 import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
 import { eventually, useWorld } from "./support/world.ts";
@@ -219,25 +220,11 @@ test("each background service tells its runs, how long they took, what they did 
   const schedule = runSchedule(
     world.context,
     {
-      hostSocket: "/nonexistent",
-      heartbeatIntervalMs: every,
-      healthMonitorIntervalMs: every,
-      vmCleanupIntervalMs: every,
-      drainIntervalMs: every,
-      cacheCleanupIntervalMs: every,
-      proxyCheckIntervalMs: every,
-      sweeperIntervalMs: every,
-      moverIntervalMs: every,
-      templateSpreaderIntervalMs: every,
-      layerStorerIntervalMs: every,
-      builderIntervalMs: every,
-      certificatesIntervalMs: every,
-      auditKeptDays: 365,
-      pausedKeptDays: 30,
-      reaperIntervalMs: every,
-      idlePauserIntervalMs: every,
-      runEnderIntervalMs: every,
-      usageSamplerIntervalMs: 600_000,
+      ...{ hostSocket: "/nonexistent", auditKeptDays: 365, pausedKeptDays: 30 },
+      periods: {
+        ...Object.fromEntries(serviceNames.map((name) => [name, every])),
+        "usage-sampler": 600_000,
+      },
     },
     { wakeups: new Wakeups(), stop: stop.signal },
   );

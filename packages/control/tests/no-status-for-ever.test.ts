@@ -264,7 +264,7 @@ async function settle(table: Table, id: string): Promise<string> {
     await set(table, id, table === "builds" || table === "moves" ? DUE : DEAD);
     await two.cleanUp();
     await sandboxReaper(context, 1_000, 30).activate(never);
-    await restartQueue(context).activate(never);
+    await restartQueue(context, 30_000).activate(never);
     if (table === "builds") await builder(context, 1_000).activate(never);
     if (table === "moves") await mover(context, 1_000).activate(never);
   }

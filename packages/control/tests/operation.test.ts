@@ -88,11 +88,13 @@ test("the defaults are those of the documentation", () => {
   expect(readConfig({ SKERRY_DATABASE_URL: "postgresql:///skerry" })).toMatchObject({
     listen: { host: "127.0.0.1", port: 7070 },
     logLevel: "info",
-    heartbeatIntervalMs: 10_000,
-    healthMonitorIntervalMs: 15_000,
-    vmCleanupIntervalMs: 30_000,
-    reaperIntervalMs: 10_000,
-    sweeperIntervalMs: 600_000,
+    periods: {
+      "host-heartbeat": 10_000,
+      "host-health-monitor": 15_000,
+      "vm-cleanup": 30_000,
+      "sandbox-reaper": 10_000,
+      sweeper: 600_000,
+    },
     connectionsPerAddress: 512,
     trustedProxies: [],
     limits: {

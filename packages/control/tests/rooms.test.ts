@@ -26,6 +26,8 @@ const floors: Floors = [
   ["auth", "audit", "rate-limits"],
   ["idempotency"],
   ["api"],
+  // What a room declares.
+  ["manifest.ts"],
   ["limits"],
   ["organizations"],
   ["hosts", "logins"],

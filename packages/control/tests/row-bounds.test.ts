@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import { firstIdAt } from "@skerry/contract/ids";
 import { forgetOldEvents } from "../src/audit/audit-store.ts";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { ENTRIES_MAX, keepWithinBudgets } from "../src/builds/cache-store.ts";
 import { TEMPLATES_MAX } from "../src/capacity/build-quota.ts";
 import { addChunk } from "../src/e2b/template-store.ts";

@@ -49,7 +49,7 @@ beforeAll(async () => {
     judge: hostHealthMonitor(context, 1),
     cleanUp: vmReconciler(context, 1),
     reap: sandboxReaper(context, 1, 30),
-    restart: restartQueue(context),
+    restart: restartQueue(context, 30_000),
     drainEnd: drainFinisher(context, 1),
   };
 });

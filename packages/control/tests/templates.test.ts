@@ -55,7 +55,7 @@ test("a machine that is placed anew has the disk that its template has there", a
             restart_disk = 'disposable'`.execute(two.world.db);
   await sql`update hosts set status = 'offline' where name = 'fake'`.execute(two.world.db);
   await sql`insert into restarts (machine_id, due_at) values (${id}, now())`.execute(two.world.db);
-  await restartQueue(two.world.context).activate(never);
+  await restartQueue(two.world.context, 30_000).activate(never);
   expect([two.second.vms.has(id), await diskGib()]).toEqual([true, 7]);
 });
 

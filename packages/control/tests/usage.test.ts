@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import { beforeEach, expect, test } from "vitest";
 import type { Usage, UsagePoint } from "@skerry/contract/usage/usage";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { usageSampler } from "../src/usage/usage-sampler.ts";
 import { newBuild } from "./support/builds.ts";
 import { useWorld, type Answer } from "./support/world.ts";

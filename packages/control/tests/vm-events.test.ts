@@ -8,7 +8,7 @@ import type { Machine } from "@skerry/contract/machines/machine";
 import type { Sandbox, SandboxForks } from "@skerry/contract/sandboxes/sandbox";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { VmEvent, VmEventList } from "@skerry/contract/vms/events";
-import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "../src/platform/expired-rows-sweeper.ts";
 import { restartQueue } from "../src/machines/restart-queue.ts";
 import { idlePauser } from "../src/platform/idle-pauser.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
@@ -146,7 +146,7 @@ test("a machine's log tells stops, starts, restarts and ends", async () => {
   host.end(id, null, { cause: "out_of_memory" });
   await two.cleanUp();
   await sql`update restarts set due_at = now()`.execute(world.db);
-  await restartQueue(world.context).activate(never);
+  await restartQueue(world.context, 30_000).activate(never);
   await world.call("DELETE", pathOf(id, ""));
   expect(await told(id)).toEqual([
     ...begun,

@@ -3,11 +3,16 @@
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { SILENT_PER_ADDRESS } from "@skerry/contract/connections/file-limit";
-import type { InstallationLimits, RegistrySettings } from "../context.ts";
+import type { InstallationLimits, RegistrySettings, ServiceName } from "../context.ts";
+import type { ServiceSettings } from "../background/background-service.ts";
 import type { BucketSettings } from "../object-store/bucket.ts";
+import { declaredServices } from "./rooms.ts";
 import { Reader, type Address, type Environment } from "./settings-reader.ts";
 
-export interface Config {
+/** Periods of background services that the operator has set, in ms. */
+export type Periods = Readonly<Partial<Record<ServiceName, number>>>;
+
+export interface Config extends ServiceSettings {
   readonly databaseUrl: string;
   readonly listen: Address;
   /** Where metrics are served without a token; undefined: nowhere. */
@@ -29,28 +34,8 @@ export interface Config {
   /** Undefined: layers of templates are on hosts alone. */
   readonly objectStore: BucketSettings | undefined;
   readonly registries: RegistrySettings;
-  readonly hostSocket: string;
   readonly logLevel: LogLevel;
-  readonly heartbeatIntervalMs: number;
-  readonly healthMonitorIntervalMs: number;
-  readonly vmCleanupIntervalMs: number;
-  readonly cacheCleanupIntervalMs: number;
-  readonly proxyCheckIntervalMs: number;
-  readonly drainIntervalMs: number;
-  readonly reaperIntervalMs: number;
-  readonly idlePauserIntervalMs: number;
-  readonly runEnderIntervalMs: number;
-  /** Audit events that are older are deleted. */
-  readonly auditKeptDays: number;
-  /** Sandboxes that have been paused for longer are destroyed. */
-  readonly pausedKeptDays: number;
-  readonly sweeperIntervalMs: number;
-  readonly moverIntervalMs: number;
-  readonly templateSpreaderIntervalMs: number;
-  readonly layerStorerIntervalMs: number;
-  readonly builderIntervalMs: number;
-  readonly certificatesIntervalMs: number;
-  readonly usageSamplerIntervalMs: number;
+  readonly periods: Periods;
   readonly limits: InstallationLimits;
   /** Without an authenticated request, from one address. */
   readonly connectionsPerAddress: number;
@@ -108,24 +93,9 @@ export function readConfig(environment: Environment = process.env): Config {
     },
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
-    heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
-    healthMonitorIntervalMs: read.positive("SKERRY_HEALTH_MONITOR_INTERVAL_MS", 15_000),
-    vmCleanupIntervalMs: read.positive("SKERRY_VM_CLEANUP_INTERVAL_MS", 30_000),
-    cacheCleanupIntervalMs: read.positive("SKERRY_CACHE_CLEANUP_INTERVAL_MS", 600_000),
-    proxyCheckIntervalMs: read.positive("SKERRY_PROXY_CHECK_INTERVAL_MS", 10_000),
-    drainIntervalMs: read.positive("SKERRY_DRAIN_INTERVAL_MS", 10_000),
-    reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
-    idlePauserIntervalMs: read.positive("SKERRY_IDLE_PAUSER_INTERVAL_MS", 10_000),
-    runEnderIntervalMs: read.positive("SKERRY_RUN_ENDER_INTERVAL_MS", 5_000),
-    moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
-    templateSpreaderIntervalMs: read.positive("SKERRY_TEMPLATE_SPREADER_INTERVAL_MS", 10_000),
-    layerStorerIntervalMs: read.positive("SKERRY_LAYER_STORER_INTERVAL_MS", 60_000),
-    builderIntervalMs: read.positive("SKERRY_BUILDER_INTERVAL_MS", 10_000),
-    certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
-    usageSamplerIntervalMs: read.positive("SKERRY_USAGE_SAMPLER_INTERVAL_MS", 30_000),
-    sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
     auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),
     pausedKeptDays: read.positive("SKERRY_PAUSED_RETENTION_DAYS", 30),
+    periods: periodsFrom(read),
     limits: {
       organization: limitsFrom(read),
       authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),
@@ -182,6 +152,14 @@ function readObjectStore(read: Reader, environment: Environment): BucketSettings
     region: environment["SKERRY_OBJECT_STORE_REGION"] ?? "us-east-1",
     credentialsFile: read.path("SKERRY_OBJECT_STORE_CREDENTIALS", ""),
   };
+}
+
+/** Services that share a setting have one period. */
+function periodsFrom(read: Reader): Periods {
+  const entries = declaredServices.flatMap(({ name, setting, everyMs }) =>
+    setting === undefined ? [] : [[name, read.positive(setting, everyMs)]],
+  );
+  return Object.fromEntries(entries) as Periods;
 }
 
 /** `SKERRY_RATE_READ_PER_MINUTE`, `SKERRY_QUOTA_SANDBOXES`, and so on for every name in the contract's list. */

@@ -1,8 +1,18 @@
 import { forgetOldEvents, OLD_EVENTS_MAX } from "./audit-store.ts";
+import type { WithServices } from "../background/background-service.ts";
 import type { Room } from "../room.ts";
+import { auditSweeper } from "./audit-sweeper.ts";
 
-export const auditRoom: Room = {
+export const auditRoom = {
+  services: [
+    {
+      name: "audit-sweeper",
+      everyMs: 600_000,
+      setting: "SKERRY_SWEEPER_INTERVAL_MS",
+      make: (own, everyMs, { auditKeptDays }) => auditSweeper(own, everyMs, auditKeptDays),
+    },
+  ],
   organizationSweeps: {
     forgetOldEvents: (db, orgId, limit) => forgetOldEvents(db, { orgId, kept: OLD_EVENTS_MAX, limit }),
   },
-};
+} satisfies Room & WithServices;

@@ -1,6 +1,6 @@
 // The loop that every background service runs in.
 
-import type { ServiceName } from "../context.ts";
+import type { Context, ServiceName } from "../context.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import type { LeaseRun } from "../db/tables/background-tables.ts";
 import type { Fence } from "../db/fence.ts";
@@ -24,6 +24,33 @@ export interface BackgroundService {
   readonly everyMs: number;
   /** Takes no input, so that a restart, a timer and a wake-up all run the same code. Its next turn is its retry. */
   activate(stop: AbortSignal): Promise<Report>;
+}
+
+/** Settings of the operator that services take. */
+export interface ServiceSettings {
+  /** Of the host on this machine. */
+  readonly hostSocket: string;
+  /** Audit events that are older are deleted. */
+  readonly auditKeptDays: number;
+  /** Sandboxes that have been paused for longer are destroyed. */
+  readonly pausedKeptDays: number;
+}
+
+/** A service as its room declares it. */
+export interface DeclaredService {
+  readonly name: ServiceName;
+  /** Its period, unless the operator has set another. */
+  readonly everyMs: number;
+  /** The variable of the environment that sets its period; undefined: nothing does. */
+  readonly setting?: string;
+  /** Whether its first turn comes at once where this process follows one that died. */
+  readonly isDueAtStart?: true;
+  readonly make: (context: Context, everyMs: number, settings: ServiceSettings) => BackgroundService;
+}
+
+/** The part of a room that runs by itself. */
+export interface WithServices {
+  readonly services?: readonly DeclaredService[];
 }
 
 /** Hears of every activation, with how long it took. */

@@ -1,9 +1,13 @@
 import { sql } from "kysely";
 import type { Build } from "@skerry/contract/builds/build";
 import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
 import { sweepBuildLogs } from "./build-log-store.ts";
 import { sweepBuilds } from "./build-store.ts";
+import { buildCacheCleanup } from "./build-cache-cleanup.ts";
+import { builder } from "./builder.ts";
+import { buildRoutes } from "./build-routes.ts";
+import { cacheRoutes } from "./cache-routes.ts";
 
 const WITHDRAWN: Build["error"] = {
   code: "egress_forbidden",
@@ -13,7 +17,23 @@ const WITHDRAWN: Build["error"] = {
 };
 
 /** MicroVMs of builds that are canceled go in the builder's next turn. */
-export const buildsRoom: Room = {
+export const buildsRoom = {
+  routes: [buildRoutes, cacheRoutes],
+  services: [
+    {
+      name: "builder",
+      everyMs: 10_000,
+      setting: "SKERRY_BUILDER_INTERVAL_MS",
+      isDueAtStart: true,
+      make: builder,
+    },
+    {
+      name: "build-cache-cleanup",
+      everyMs: 600_000,
+      setting: "SKERRY_CACHE_CLEANUP_INTERVAL_MS",
+      make: buildCacheCleanup,
+    },
+  ],
   sweeps: { sweepBuildLogs },
   organizationSweeps: { sweepBuilds },
   /** Erases also requests of builds that ended, which may hold secrets. */
@@ -42,4 +62,4 @@ export const buildsRoom: Room = {
           and not granted::inet <<= any(${cidrs}::text[]::inet[])
       )`.execute(transaction);
   },
-};
+} satisfies Manifest;

@@ -1,4 +1,17 @@
 import { sweepJoinTokens } from "./join-store.ts";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
+import { hostCertificateRenewal } from "./host-certificate-renewal.ts";
+import { joinRoutes } from "./join-routes.ts";
 
-export const joiningRoom: Room = { sweeps: { sweepJoinTokens } };
+export const joiningRoom = {
+  routes: [joinRoutes],
+  services: [
+    {
+      name: "host-certificates",
+      everyMs: 60_000,
+      setting: "SKERRY_CERTIFICATES_INTERVAL_MS",
+      make: hostCertificateRenewal,
+    },
+  ],
+  sweeps: { sweepJoinTokens },
+} satisfies Manifest;

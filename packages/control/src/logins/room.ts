@@ -1,4 +1,8 @@
 import { sweepLoginCodes } from "./login-code-store.ts";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
+import { loginRoutes } from "./login-routes.ts";
 
-export const loginsRoom: Room = { sweeps: { sweepLoginCodes } };
+export const loginsRoom = {
+  routes: [loginRoutes],
+  sweeps: { sweepLoginCodes },
+} satisfies Manifest;

@@ -22,13 +22,11 @@ const AT_ONCE = 4;
 /** A start that is refused, because there is no room or its host is away, is tried again after this. */
 const REFUSED_AGAIN_MS = 10_000;
 
-/** Each addition to the queue wakes this service; if that is lost, an entry waits this long at most. */
-const LOOK_AGAIN_MS = 30_000;
-
-export function restartQueue(context: Context): BackgroundService {
+/** Each addition to the queue wakes this service; if that is lost, an entry waits `everyMs` at most. */
+export function restartQueue(context: Context, everyMs: number): BackgroundService {
   return {
     name: "restart-manager",
-    everyMs: LOOK_AGAIN_MS,
+    everyMs,
     async activate(stop) {
       const results: PromiseSettledResult<"started" | "waits" | "canceled">[] = [];
       let room = BATCH;

@@ -1,9 +1,15 @@
 import { sql } from "kysely";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
 import { endedMachines } from "./ended-machines.ts";
 import { sweepMachineRestarts } from "./machine-restarts.ts";
+import { restartQueue } from "./restart-queue.ts";
+import { machineRoutes, machinePowerRoutes, machineVmRoutes } from "./machine-routes.ts";
+import { machineLogRoutes } from "./machine-log-routes.ts";
+import { machineSnapshotRoutes } from "./machine-snapshot-routes.ts";
 
-export const machinesRoom: Room = {
+export const machinesRoom = {
+  routes: [machineRoutes, machinePowerRoutes, machineLogRoutes, machineVmRoutes, machineSnapshotRoutes],
+  services: [{ name: "restart-manager", everyMs: 30_000, isDueAtStart: true, make: restartQueue }],
   kept: { endedMachines },
   sweeps: { sweepMachineRestarts },
   async onHostRemoved(transaction, hostId) {
@@ -12,4 +18,4 @@ export const machinesRoom: Room = {
         when restart_disk = 'keep' then 'disk_gone: its host was removed, with its disk' else 'its host was removed' end
       where host_id = ${hostId} and host_lost`.execute(transaction);
   },
-};
+} satisfies Manifest;

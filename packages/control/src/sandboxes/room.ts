@@ -1,8 +1,23 @@
 import { sql } from "kysely";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
 import { endedSandboxes, expireFailed } from "./ended-sandboxes.ts";
+import { runEnder } from "./run-ender.ts";
+import { sandboxReaper } from "./sandbox-reaper.ts";
+import { sandboxRoutes, sandboxVmRoutes } from "./sandbox-routes.ts";
+import { sandboxSnapshotRoutes } from "./sandbox-snapshot-routes.ts";
+import { keptExecutionRoutes } from "./kept-execution-routes.ts";
 
-export const sandboxesRoom: Room = {
+export const sandboxesRoom = {
+  routes: [sandboxRoutes, sandboxVmRoutes, sandboxSnapshotRoutes, keptExecutionRoutes],
+  services: [
+    {
+      name: "sandbox-reaper",
+      everyMs: 10_000,
+      setting: "SKERRY_REAPER_INTERVAL_MS",
+      make: (own, everyMs, { pausedKeptDays }) => sandboxReaper(own, everyMs, pausedKeptDays),
+    },
+    { name: "run-ender", everyMs: 5_000, setting: "SKERRY_RUN_ENDER_INTERVAL_MS", make: runEnder },
+  ],
   kept: { endedSandboxes },
   organizationSweeps: { expireFailed },
   async onHostRemoved(transaction, hostId) {
@@ -12,4 +27,4 @@ export const sandboxesRoom: Room = {
       transaction,
     );
   },
-};
+} satisfies Manifest;

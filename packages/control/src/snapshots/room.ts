@@ -1,8 +1,10 @@
 import { sql } from "kysely";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
 import { endedSnapshots } from "./ended-snapshots.ts";
+import { snapshotRoutes } from "./snapshot-routes.ts";
 
-export const snapshotsRoom: Room = {
+export const snapshotsRoom = {
+  routes: [snapshotRoutes],
   kept: { endedSnapshots },
   async onHostRemoved(transaction, hostId) {
     await sql`
@@ -17,4 +19,4 @@ export const snapshotsRoom: Room = {
     );
     return Number(numAffectedRows ?? 0);
   },
-};
+} satisfies Manifest;

@@ -1,8 +1,10 @@
 import { sql } from "kysely";
-import type { Room } from "../room.ts";
+import type { Manifest } from "../manifest.ts";
 import { deletedTemplates } from "./deleted-templates.ts";
+import { templateRoutes } from "./template-routes.ts";
 
-export const templatesRoom: Room = {
+export const templatesRoom = {
+  routes: [templateRoutes],
   kept: { deletedTemplates },
   /** The service `builder` removes the templates from their hosts. */
   async onOrganizationDeleted(transaction, orgId) {
@@ -15,4 +17,4 @@ export const templatesRoom: Room = {
     await sql`delete from template_hosts where host_id = ${hostId}`.execute(transaction);
     await sql`delete from template_copies where host_id = ${hostId}`.execute(transaction);
   },
-};
+} satisfies Manifest;

@@ -21,7 +21,7 @@ export class MachineUpkeep {
   }
 
   startWaiting(): Promise<Report> {
-    return restartQueue(this.#world.context).activate(never);
+    return restartQueue(this.#world.context, 30_000).activate(never);
   }
 
   /** The time of every machine in the queue has come. */

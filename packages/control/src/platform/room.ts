@@ -1,0 +1,30 @@
+import type { Manifest } from "../manifest.ts";
+import { vmReconciler } from "./vm-reconciler.ts";
+import { idlePauser } from "./idle-pauser.ts";
+import { proxyHealthChecker } from "./proxy-health.ts";
+import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
+import { statusRoutes } from "./status-routes.ts";
+import { backgroundServiceRoutes } from "./background-service-routes.ts";
+import { metricsRoutes } from "./metrics-routes.ts";
+import { healthRoutes } from "./health-routes.ts";
+
+export const platformRoom = {
+  routes: [statusRoutes, backgroundServiceRoutes, metricsRoutes, healthRoutes],
+  services: [
+    {
+      name: "vm-cleanup",
+      everyMs: 30_000,
+      setting: "SKERRY_VM_CLEANUP_INTERVAL_MS",
+      isDueAtStart: true,
+      make: vmReconciler,
+    },
+    { name: "idle-pauser", everyMs: 10_000, setting: "SKERRY_IDLE_PAUSER_INTERVAL_MS", make: idlePauser },
+    {
+      name: "proxy-health-checker",
+      everyMs: 10_000,
+      setting: "SKERRY_PROXY_CHECK_INTERVAL_MS",
+      make: (_own, everyMs) => proxyHealthChecker(everyMs),
+    },
+    { name: "sweeper", everyMs: 600_000, setting: "SKERRY_SWEEPER_INTERVAL_MS", make: expiredRowsSweeper },
+  ],
+} satisfies Manifest;
