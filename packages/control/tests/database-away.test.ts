@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { listLeases } from "../src/background/lease-store.ts";
+import { listLeases } from "../src/background/list-leases.ts";
 import { PausableProxy, type Pause } from "./support/pausable-proxy.ts";
 import { startControl } from "./support/replica.ts";
 import { type Answer, eventually, useWorld } from "./support/world.ts";

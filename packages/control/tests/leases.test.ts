@@ -11,7 +11,7 @@ import {
 } from "../src/background/background-service.ts";
 import { fencedDatabase, openDatabase } from "../src/db/database.ts";
 import { LeaseLostError, type Fence } from "../src/db/fence.ts";
-import { listLeases } from "../src/background/lease-store.ts";
+import { listLeases } from "../src/background/list-leases.ts";
 import { PausableProxy } from "./support/pausable-proxy.ts";
 import { eventually, waitingForLocks, World } from "./support/world.ts";
 

@@ -6,7 +6,7 @@ import type { AuditEvent } from "@skerry/contract/audit/audit-event";
 import { newId } from "@skerry/contract/ids";
 import { roles } from "@skerry/contract/organizations/roles";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { lockCapacity } from "../src/capacity/capacity-store.ts";
+import { lockCapacity } from "../src/capacity/capacity-rows.ts";
 import { done, Members, refused } from "./support/members.ts";
 import { useWorld, waitingForLocks, eventually } from "./support/world.ts";
 

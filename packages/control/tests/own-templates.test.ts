@@ -6,7 +6,7 @@ import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
-import { templatesToDelete } from "../src/templates/own-template-store.ts";
+import { templatesToDelete } from "../src/templates/own-template-rows.ts";
 import { activateBuilder, buildNow, builtTemplate, newBuild, untilBuild } from "./support/builds.ts";
 import { Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";

@@ -6,7 +6,7 @@ import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine
 import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/moves/move-status";
 import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries } from "../src/db/database.ts";
-import { availableHosts, held, lockCapacity } from "../src/capacity/capacity-store.ts";
+import { availableHosts, held, lockCapacity } from "../src/capacity/capacity-rows.ts";
 import { useWorld } from "./support/world.ts";
 
 const moveStatuses = Object.keys(moveTransitions);

@@ -1,6 +1,7 @@
 // Which room may import which. A room is a folder of src/ with all that one resource has; the rooms lie on floors, and a room imports from
 // lower floors only. Rooms on one floor do not know each other.
 
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -109,4 +110,25 @@ const planted: readonly (readonly [what: string, fault: Import, why: string])[] 
 
 test.each(planted)("a file that imports %s is found", (_what, one, why) => {
   expect(fault(one)).toContain(why);
+});
+
+/** Names that a file hands on and does not define: a rule about who imports what would be passed by them. */
+function handedOn(text: string): string[] {
+  return text.match(/^export\s+(?:type\s+)?(?:\{[^}]*\}|\*)[^;]*;/gm) ?? [];
+}
+
+test("a file exports what it defines alone", () => {
+  const found = files.flatMap((file) =>
+    handedOn(readFileSync(join(src, file), "utf8")).map((line) => `${file}: ${line}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test.each([
+  'export { lockCapacity } from "./capacity-store.ts";',
+  'export type { HostLoad } from "./capacity-store.ts";',
+  "export {\n  lockCapacity,\n};",
+  'export * from "./capacity-store.ts";',
+])("a name that is handed on is found: %s", (line) => {
+  expect(handedOn(`import { sql } from "kysely";\n\n${line}\n\nexport const one = 1;\n`)).toEqual([line]);
 });

@@ -43,6 +43,8 @@ interface Copies {
   /** The column that no two rows have the same in. */
   readonly own: string;
   readonly copies: number;
+  /** By one statement, which has a deadline. */
+  readonly atOnce?: number;
 }
 
 const AT_ONCE = 2_000;
@@ -52,15 +54,18 @@ const PREFIXES: Readonly<Record<string, string>> = { sandboxes: "sbx_", machines
 const idOfCopy = (table: string, number: number | string) => `${PREFIXES[table] ?? ""}copy_${number}`;
 
 /** Each is a second older than the one before, and the youngest two hours old. */
-async function copy(table: string, { which = sql`true`, since, own, copies }: Copies): Promise<void> {
+async function copy(
+  table: string,
+  { which = sql`true`, since, own, copies, atOnce = AT_ONCE }: Copies,
+): Promise<void> {
   const digest = sql`jsonb_build_object('secret_sha256', '\\x' || md5(n::text))`;
   const { rows } = await sql<{ name: string }>`
     select column_name as name from information_schema.columns
     where table_name = ${table} and column_name <> 'ctid'`.execute(world.db);
   const columns = sql.join(rows.map(({ name }) => sql.ref(name)));
   // A statement has a deadline, and a trigger that hears of each row.
-  for (let from = 1; from <= copies; from += AT_ONCE) {
-    const numbers = sql`generate_series(${from}::integer, ${Math.min(copies, from + AT_ONCE - 1)}::integer)`;
+  for (let from = 1; from <= copies; from += atOnce) {
+    const numbers = sql`generate_series(${from}::integer, ${Math.min(copies, from + atOnce - 1)}::integer)`;
     await sql`
     insert into ${sql.table(table)} (${columns})
     select ${columns} from (
@@ -164,7 +169,7 @@ test("what they are filled with is bounded, too", async () => {
     world.db,
   );
   const bound = rowBounds["sandboxes"]?.kept?.bytesMax ?? 0;
-  await copy("sandboxes", { since: "destroyed_at", own: "id", copies: bound / bytes + BEYOND });
+  await copy("sandboxes", { since: "destroyed_at", own: "id", copies: bound / bytes + BEYOND, atOnce: 16 });
   await sweep();
   const left = await count("sandboxes");
   expect(left).toBeGreaterThan(bound / bytes / 2);

@@ -10,10 +10,10 @@ import type { Named } from "@skerry/contract/named";
 import type { TimingPhase } from "@skerry/contract/server-timing";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Act } from "../audit/audit-log.ts";
-import type { Credentials } from "../auth/authenticate.ts";
 import type { Tag } from "./tags.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { Credentials } from "../auth/credentials.ts";
 
 /** What an operation belongs to: the API, what else there is at its address, such as files for people to download, or the paths of another
  *  product's clients. */

@@ -19,8 +19,8 @@ import { observeLoopDelay } from "../metrics/loop-delay.ts";
 import type { Context } from "../context.ts";
 import { sealAuthorityKeys } from "../joining/authority-key.ts";
 import { openForMigration } from "../db/database.ts";
-import { availableHosts } from "../capacity/host-capacity.ts";
 import { migrate } from "../db/migrations.ts";
+import { availableHosts } from "../capacity/capacity-rows.ts";
 
 /** What is in flight when we are told to stop may go on for this long. */
 const STOP_GRACE_MS = 10_000;

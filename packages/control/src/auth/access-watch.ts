@@ -6,10 +6,10 @@
 // what has come, however late it was, and a tick that is late itself ends nothing.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Credentials } from "./bearer-store.ts";
 import { confirmedCaller } from "./authenticate.ts";
 import { CONFIRMED_MS, REVOCATION_MAX_MS, type TokenCache } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
+import type { Credentials } from "./credentials.ts";
 
 const CHECK_MS = 500;
 /** A tick that comes later than this was held up by the loop. */

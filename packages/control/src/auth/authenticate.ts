@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import type { Credentials } from "./bearer-store.ts";
 import type { Confirmed, Expired, TokenCache } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
-
-export { keyOf, type Credentials } from "./bearer-store.ts";
+import type { Credentials } from "./credentials.ts";
 
 export const SECRET_PREFIX = "sk_";
 /** 256 bits cannot be guessed, so a fast hash without salt is enough to store it. */

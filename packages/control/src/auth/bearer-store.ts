@@ -5,6 +5,7 @@ import type { Role } from "@skerry/contract/organizations/roles";
 import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database } from "../db/database.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
+import { keyOf, type Credentials } from "./credentials.ts";
 import { prepared } from "../db/prepared.ts";
 
 interface Membership {
@@ -28,24 +29,12 @@ export interface Bearer {
   readonly membership: Membership | null;
 }
 
-/** What a request brings: the SHA-256 of a secret, as hexadecimal digits, and the organization that it names. */
-export interface Credentials {
-  readonly secretSha256: string;
-  /** Undefined: the token's own. */
-  readonly orgId: string | undefined;
-}
-
 /** `last_used_at` is exact to this many seconds: a write per request would cost more than the figure is worth. */
 const LAST_USED_RESOLUTION_S = 60;
 
 /** Undefined for a token that is unknown or revoked. One that has expired is found: only its bearer knows its secret, and may hear when that was. */
 export function findBearer(db: Database, credentials: Credentials): Promise<Bearer | undefined> {
   return batches.find(db, keyOf(credentials));
-}
-
-/** One text for one pair of token and organization. */
-export function keyOf({ secretSha256, orgId = "" }: Credentials): string {
-  return `${secretSha256} ${orgId}`;
 }
 
 type Row = Omit<Bearer, "membership"> & Membership & { readonly key: string };

@@ -3,7 +3,8 @@
 // is believed for longer: no notification has to arrive, and a database that is away confirms nothing.
 
 import { usableScopes } from "@skerry/contract/organizations/scopes";
-import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./bearer-store.ts";
+import { findBearer, recordUse, type Bearer } from "./bearer-store.ts";
+import { keyOf, type Credentials } from "./credentials.ts";
 import type { Database } from "../db/database.ts";
 import type { Caller } from "../caller.ts";
 import { BoundedMap } from "../values/bounded-map.ts";

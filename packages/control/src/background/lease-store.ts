@@ -11,18 +11,6 @@ export interface HeldLease {
   readonly token: string;
 }
 
-export interface LeaseState {
-  readonly name: string;
-  readonly running: boolean;
-  /** Grows each time that the service is run. */
-  readonly token: string;
-  /** Who ran it last, or runs it. */
-  readonly holder: string;
-  readonly due_at: Date;
-  readonly last_run_at: Date | null;
-  readonly last_run: LeaseRun | null;
-}
-
 /** The token, where the service is due and no replica runs it; otherwise how long until that may be so. Where the clock was set back, the service
  *  is due, instead of waiting until it has gone that far again. */
 export async function takeLease(
@@ -71,16 +59,4 @@ export async function finishLease(
     where name = ${name} and token = ${token}
     returning ceil(extract(epoch from due_at - now()) * 1000)::float8 as wait_ms`.execute(db);
   return rows[0]?.wait_ms ?? nextMs;
-}
-
-/** The service should run now, or again once it has run. A service that never ran is due anyway. */
-export async function makeLeaseDue(db: Database, name: string): Promise<void> {
-  await sql`update leases set rung = true, due_at = now() where name = ${name}`.execute(db);
-}
-
-export async function listLeases(db: Database): Promise<LeaseState[]> {
-  const { rows } = await sql<LeaseState>`
-    select name, expires_at > now() as running, token, holder, due_at, last_run_at, last_run
-    from leases order by name`.execute(db);
-  return rows;
 }

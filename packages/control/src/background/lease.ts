@@ -9,8 +9,6 @@ import type { Fence } from "../db/fence.ts";
 import type { Wakeup } from "./wakeups.ts";
 import { finishLease, renewLease, takeLease, type HeldLease } from "./lease-store.ts";
 
-export { listLeases } from "./lease-store.ts";
-
 /** After this the lease of a holder that is not heard of lapses. Short, because it delays what the dead one was at; a living one that it
  *  hits is fenced, so nothing breaks. */
 const LEASE_MS = 10_000;

@@ -1,7 +1,7 @@
 // One run of one background service, for an operator who wants to see what it does. It takes the service's lease as a replica does.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeLeaseDue } from "./lease-store.ts";
+import { makeLeaseDue } from "./make-lease-due.ts";
 import type { Context } from "../context.ts";
 import type { Leases } from "./lease.ts";
 import { pauseAfter, type FencedService, type Report } from "./background-service.ts";

@@ -3,9 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServiceName } from "../context.ts";
 import type { Database } from "../db/database.ts";
-import { makeLeaseDue } from "./lease-store.ts";
-
-export { makeLeaseDue } from "./lease-store.ts";
+import { makeLeaseDue } from "./make-lease-due.ts";
 
 /** Ends a wait early. Wake-ups coalesce: many of them, one activation. */
 export class Wakeup {

@@ -7,13 +7,7 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import type { Attempt } from "../idempotency/create-once.ts";
 import { egressSettings } from "../organizations/egress-settings.ts";
-import {
-  canBeTagged,
-  holdTemplate,
-  tagVersion,
-  templateByKey,
-  type OwnTemplateRow,
-} from "../templates/own-templates.ts";
+import { canBeTagged, tagVersion } from "../templates/own-templates.ts";
 import { appendLines } from "./build-log-store.ts";
 import type { BuildParams } from "./build-params.ts";
 import { proceedBuild, stepsOf, type BuildRow } from "./build-store.ts";
@@ -22,6 +16,7 @@ import { countBuildEnd } from "./count-build-end.ts";
 import { possibleKeys, usesCache, wholeKey } from "./cached-prefix.ts";
 import { skipAllSteps } from "./step-store.ts";
 import { writeBuild } from "./write-build.ts";
+import { holdTemplate, templateByKey, type OwnTemplateRow } from "../templates/own-template-rows.ts";
 
 type Version = OwnTemplateRow & { readonly host_id: string };
 

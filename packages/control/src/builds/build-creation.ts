@@ -8,7 +8,6 @@ import { readSize } from "../values/sizes.ts";
 import { newId } from "@skerry/contract/ids";
 import { checkBuildQuota } from "../capacity/build-quota.ts";
 import { reserve, type Found } from "../capacity/reservation.ts";
-import { holdSnapshotOn } from "../snapshots/snapshot-room.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
@@ -22,6 +21,7 @@ import { keysOf, longestPrefix, parentKey, possibleKeys, usesCache } from "./cac
 import { createPush } from "./push-creation.ts";
 import { writeBuild, type NewBuild as WrittenBuild } from "./write-build.ts";
 import { SkerryError } from "@skerry/contract/errors";
+import { holdSnapshotOn } from "../snapshots/hold-snapshot.ts";
 
 /** `id`: that the build gets, where it was given away before. */
 export function buildCreation(

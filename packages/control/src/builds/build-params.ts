@@ -15,13 +15,15 @@ import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { Found } from "../capacity/reservation.ts";
 import { defaultBuildEgress } from "./build-egress.ts";
-import { checkTemplateName, findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
-import { readableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
+import { checkTemplateName, findOwnTemplate } from "../templates/own-templates.ts";
+import { readableSnapshot } from "../snapshots/snapshots.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { readDurationWithin } from "../values/durations.ts";
 import { readSize } from "../values/sizes.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
+import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
+import type { OwnTemplateRow } from "../templates/own-template-rows.ts";
 
 const TIMEOUT_DEFAULT = "30m";
 const TIMEOUT_BOUNDS = { minMs: 1_000, maxMs: 2 * 3_600_000 };

@@ -6,6 +6,7 @@ import type { DiskImage } from "@skerry/contract/host-api/templates";
 import type { InstallationLimits } from "../context.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { ago, daysAgo } from "../db/steady-time.ts";
+import { cachedByHost } from "./cache-usage.ts";
 
 export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
   readonly bytes: number;
@@ -14,8 +15,6 @@ export type CacheRow = Omit<Selectable<Tables["build_cache"]>, "bytes"> & {
 };
 
 const GIB = 1024 ** 3;
-/** Of a host's disk that the cache leaves free. */
-const FREE_SHARE = 0.1;
 /** A build that died while its host wrote a layer left such a row behind. No build lasts longer. */
 const WRITTEN_WITHIN = sql`interval '3 hours'`;
 
@@ -148,31 +147,6 @@ export async function makeRoomOnDisks(db: Database): Promise<CacheTotal> {
     total.bytes += gone.bytes;
   }
   return total;
-}
-
-export interface CachedOnHost {
-  /** Of the host. */
-  readonly id: string;
-  readonly name: string;
-  readonly bytes: number;
-  /** Bytes of its disk that should be free and are not; 0 where enough is, or that is not known. */
-  readonly lacking: number;
-}
-
-/** What hosts have of the cache. A layer that several entries stand on counts once, and the lowest ones, which are built in, do not. */
-export async function cachedByHost(db: Queries): Promise<CachedOnHost[]> {
-  const { rows } = await sql<CachedOnHost>`
-    with layers as (
-      select distinct on (host_id, layer ->> 'digest') host_id, (layer ->> 'bytes')::bigint as bytes
-      from build_cache, jsonb_array_elements(image -> 'layers') with ordinality as found (layer, height)
-      where status = 'ready' and height > 1
-      order by host_id, layer ->> 'digest'
-    )
-    select hosts.id, hosts.name, coalesce(sum(layers.bytes), 0)::float8 as bytes, greatest(0, coalesce(
-      (usage ->> 'disk_bytes')::float8 * ${FREE_SHARE} - (usage ->> 'disk_free_bytes')::float8, 0)) as lacking
-    from hosts left join layers on layers.host_id = hosts.id
-    where removed_at is null group by hosts.id order by hosts.name`.execute(db);
-  return rows;
 }
 
 /** Hosts that have any of these, first the one that has the one furthest on. */

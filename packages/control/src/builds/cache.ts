@@ -6,8 +6,6 @@ import type { Context } from "../context.ts";
 import { readPage, type PageParams } from "../values/page.ts";
 import { clearCached, listCached } from "./cache-store.ts";
 
-export { cachedByHost } from "./cache-store.ts";
-
 export async function listCache(
   { db }: Context,
   { orgId }: Caller,

@@ -6,9 +6,9 @@ import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
-import type { OwnTemplateRow } from "../templates/own-templates.ts";
 import { findTemplate } from "../templates/templates.ts";
 import type { BuildParams } from "./build-params.ts";
+import type { OwnTemplateRow } from "../templates/own-template-rows.ts";
 
 /** Whether a build looks into the cache, and into versions that were made of the same. */
 export function usesCache(

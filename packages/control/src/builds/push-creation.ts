@@ -18,12 +18,13 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
-import { findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
+import { findOwnTemplate } from "../templates/own-templates.ts";
 import { quoted } from "../values/quoted.ts";
 import { readBuildBounds } from "./build-params.ts";
 import { stepsOf } from "./build-store.ts";
 import { buildOf } from "./builds.ts";
 import { writeBuild } from "./write-build.ts";
+import type { OwnTemplateRow } from "../templates/own-template-rows.ts";
 
 interface NewPush {
   readonly caller: Caller;

@@ -4,8 +4,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
-import { hostsOfTemplate } from "../templates/own-templates.ts";
-import { copiesOf } from "../templates/template-copies.ts";
+import { hostsOfTemplate } from "../templates/own-template-rows.ts";
+import { copiesOf } from "../templates/template-copy-rows.ts";
 
 /** Below what clients and proxies wait for an answer. */
 export const TEMPLATE_WAIT_MS = 30_000;

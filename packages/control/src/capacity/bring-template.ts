@@ -4,11 +4,12 @@ import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import { place } from "@skerry/contract/hosts/placement";
 import type { Context } from "../context.ts";
-import { holdTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
-import { canBeBrought, chooseTarget, copiesOf, orderCopy } from "../templates/template-copies.ts";
+import { canBeBrought, chooseTarget, orderCopy } from "../templates/template-copies.ts";
 import { awaitTemplate, notBrought } from "./await-template.ts";
-import { lockCapacity } from "./capacity-store.ts";
+import { lockCapacity } from "./capacity-rows.ts";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
+import { holdTemplate, type OwnTemplateRow } from "../templates/own-template-rows.ts";
+import { copiesOf } from "../templates/template-copy-rows.ts";
 
 interface Wanted {
   readonly orgId: string;

@@ -13,7 +13,7 @@ import {
   heldTemplateGib,
   noteFrozenSize,
   type OwnTemplateRow,
-} from "../templates/own-templates.ts";
+} from "../templates/own-template-rows.ts";
 
 const MIB_PER_GIB = 1024;
 /** Versions of an organization: those of few bytes are not bounded by the size of all. */

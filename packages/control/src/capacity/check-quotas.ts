@@ -3,7 +3,7 @@
 
 import { vmQuotaNames, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
-import type { LockedCapacity } from "./capacity-store.ts";
+import type { LockedCapacity } from "./capacity-rows.ts";
 import type { Context } from "../context.ts";
 
 export type Amounts = Readonly<Record<VmQuotaName, number>>;

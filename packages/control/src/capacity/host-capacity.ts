@@ -3,9 +3,7 @@
 
 import type { Size } from "@skerry/contract/sizes";
 import type { Database } from "../db/database.ts";
-import { availableHosts, type HostLoad } from "./capacity-store.ts";
-
-export { availableHosts } from "./capacity-store.ts";
+import { availableHosts, type HostLoad } from "./capacity-rows.ts";
 
 const FRESH_MS = 1_000;
 

@@ -6,7 +6,7 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { drainedText, hostDraining } from "../hosts/draining-hosts.ts";
 import { findHost } from "../hosts/host-rows.ts";
-import { lockCapacity } from "./capacity-store.ts";
+import { lockCapacity } from "./capacity-rows.ts";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";

@@ -20,7 +20,7 @@ import {
 import { countValidTokens } from "../organizations/token-quota.ts";
 import { heldBuilds } from "./build-quota.ts";
 import { heldSnapshots } from "./snapshot-quota.ts";
-import { held } from "./capacity-store.ts";
+import { held } from "./capacity-rows.ts";
 
 /** The limits of an organization, and what of them is taken. */
 export async function limitsReport({ db, limits: defaults }: Context, orgId: string): Promise<Limits> {

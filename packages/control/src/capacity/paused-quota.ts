@@ -4,7 +4,7 @@
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { exceptionsOf, lockOrganization } from "../limits/organization-limits.ts";
-import { held } from "./capacity-store.ts";
+import { held } from "./capacity-rows.ts";
 import { checkQuotas } from "./check-quotas.ts";
 
 /** Locks the organization until the transaction ends. Throws `quota_exceeded` where it would keep too much with this. */

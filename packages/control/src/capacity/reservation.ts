@@ -5,25 +5,23 @@ import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import type { Queries } from "../db/database.ts";
-import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-store.ts";
+import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-rows.ts";
 import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { whyNoHost } from "../hosts/draining-hosts.ts";
 import { listHostRows } from "../hosts/host-rows.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
+import { findOwnTemplate } from "../templates/own-templates.ts";
+import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
+import { TEMPLATE_WAIT_MS } from "./await-template.ts";
+import { bringTemplate } from "./bring-template.ts";
 import {
-  findOwnTemplate,
   holdTemplate,
   hostsOfTemplate,
   noteTemplateOnHost,
   type OwnTemplateRow,
-} from "../templates/own-templates.ts";
-import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
-import { TEMPLATE_WAIT_MS } from "./await-template.ts";
-import { bringTemplate } from "./bring-template.ts";
-
-export { lockCapacity, type HostLoad } from "./capacity-store.ts";
+} from "../templates/own-template-rows.ts";
 
 export interface PlacementRequest {
   readonly orgId: string;

@@ -9,13 +9,14 @@
 import type { FastifyRequest } from "fastify";
 import { isId } from "@skerry/contract/ids";
 import { organizationInHeader } from "../api/authenticate-hook.ts";
-import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
+import { readCredentials, unauthorized } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { accessBy, accessWriter, giveAccess, signedFilesOf } from "./access-tokens.ts";
 import { readSignature } from "./file-signatures.ts";
 import type { Access } from "./noted-tokens.ts";
+import type { Credentials } from "../auth/credentials.ts";
 
 export const KEY_PREFIX = "e2b_";
 

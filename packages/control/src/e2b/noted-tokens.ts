@@ -1,6 +1,5 @@
+import type { Credentials } from "../auth/credentials.ts";
 // Access tokens that were given away, as many as a process may remember: of each organization some, and of all together.
-
-import type { Credentials } from "../auth/authenticate.ts";
 
 export interface Access {
   readonly sandboxId: string;

@@ -12,14 +12,9 @@ import { createIdempotently } from "../api/create-idempotently.ts";
 import { sandboxFork } from "../sandboxes/fork-sandbox.ts";
 import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
-import { keepAlive, setSandboxOptions } from "../sandboxes/sandboxes.ts";
-import {
-  deleteSnapshot as deleteNative,
-  getSnapshot,
-  listSnapshotsOf,
-  takeSnapshotName,
-  type SnapshotRow,
-} from "../snapshots/snapshots.ts";
+import { setSandboxOptions } from "../sandboxes/sandbox-options.ts";
+import { keepAlive } from "../sandboxes/sandboxes.ts";
+import { deleteSnapshot as deleteNative, getSnapshot, listSnapshotsOf } from "../snapshots/snapshots.ts";
 import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
 import { areAllPortsPublic, openAllPorts } from "../vms/ports/ports.ts";
 import { connectionOf, idOf } from "./api-request.ts";
@@ -29,6 +24,8 @@ import type { E2bHandler } from "./e2b-routes.ts";
 import { sandboxIdIn } from "./sandbox-ids.ts";
 import { durationOf, timeoutDefaults } from "./sandbox-bodies.ts";
 import { livingSandbox } from "./sandbox-reads.ts";
+import { takeSnapshotName } from "../snapshots/take-snapshot-name.ts";
+import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
 
 const closed = { additionalProperties: false } as const;
 const FORKS_MAX = 100;

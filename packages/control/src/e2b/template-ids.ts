@@ -5,10 +5,10 @@ import { isId } from "@skerry/contract/ids";
 import { parseTemplateName } from "@skerry/contract/templates/template-name";
 import type { Caller } from "../caller.ts";
 import { stateOf, type Context } from "../context.ts";
-import { namesOfVersions, versionsOfName } from "../templates/own-templates.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
 import { checkText } from "../values/check-text.ts";
 import { nativeNameOf } from "./bare-names.ts";
+import { namesOfVersions, versionsOfName } from "../templates/own-template-rows.ts";
 
 /** Names of versions, which keep them. */
 const namesOf = stateOf(() => new BoundedMap<string, string>(1_000));

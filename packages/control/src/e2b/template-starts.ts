@@ -5,11 +5,12 @@ import { isId } from "@skerry/contract/ids";
 import type { Caller } from "../caller.ts";
 import { stateOf, type Context } from "../context.ts";
 import { getSandbox } from "../sandboxes/sandboxes.ts";
-import { findOwnTemplate, type OwnTemplateRow } from "../templates/own-templates.ts";
+import { findOwnTemplate } from "../templates/own-templates.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 import { E2B_USER, translateTemplate, type KeptTemplate, type TemplateBase } from "./template-steps.ts";
 import { findAskedBuild } from "./template-store.ts";
+import type { OwnTemplateRow } from "../templates/own-template-rows.ts";
 
 type Start = Pick<TemplateBase, "user" | "workdir">;
 

@@ -2,8 +2,8 @@
 
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
+import type { Credentials } from "../auth/credentials.ts";
 
 export interface UploadRight {
   readonly credentials: Credentials & { readonly orgId: string };

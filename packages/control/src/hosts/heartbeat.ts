@@ -9,17 +9,10 @@ import { addressOfSocket } from "../host-client/host-directory.ts";
 import type { Context } from "../context.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
-import {
-  hostsToAsk,
-  recordHeartbeats,
-  recordSilence,
-  registerLocalHost,
-  type Beat,
-  type KnownHost,
-} from "./heartbeat-store.ts";
+import { hostsToAsk, recordSilence, registerLocalHost, type KnownHost } from "./heartbeat-store.ts";
+import { recordHeartbeats } from "./record-heartbeats.ts";
 import type { BackgroundService, Report } from "../background/background-service.ts";
-
-export { recordHeartbeats } from "./heartbeat-store.ts";
+import type { Beat } from "./record-heartbeats.ts";
 
 /** A host that has not answered by then is silent this time. */
 const ANSWER_WITHIN_MS = 5_000;

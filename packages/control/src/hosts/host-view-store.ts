@@ -1,7 +1,7 @@
 // Hosts with what is taken of them, as their operator sees them, and the state that the operator wants.
 
 import { sql, type Selectable } from "kysely";
-import { moveStatusesOnTarget, moveStatusesUnderWay } from "@skerry/contract/moves/move-status";
+import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
 import { canHostTransition, type HostStatus, type HostDesired } from "@skerry/contract/hosts/host-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { isOnHost } from "../db/vm-rows.ts";
@@ -51,7 +51,7 @@ async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: numb
 }
 
 /** What holds room on a host. A VM on its way there holds it already. */
-function vmsOf(host: string) {
+export function vmsOf(host: string) {
   const id = sql.ref(host);
   return sql`(
     select vcpus, memory_mib from vms where host_id = ${id} and status <> 'destroyed' and ${isOnHost}
@@ -73,7 +73,7 @@ export function templatesOnlyOn(host: string) {
 }
 
 /** Templates on a host that is drained which no host that takes VMs has, where there is one that has not failed to take them a short time ago. */
-function templatesThatCanLeave(host: string) {
+export function templatesThatCanLeave(host: string) {
   const id = sql.ref(host);
   const takesVms = sql`other.id <> ${id} and other.removed_at is null and other.status = 'online' and other.desired = 'active'`;
   return sql`
@@ -111,22 +111,4 @@ export async function changeHost(
     where id = ${seen.id} and version = ${seen.version} and removed_at is null
     returning 1`.execute(db);
   return rows.length > 0;
-}
-
-/** Puts draining hosts into maintenance on which nothing is left: no VM, no paused sandbox, no snapshot, no build, no move away from it,
- *  and no template that can still go to another host. Call it in a transaction of its own: a placement locks the host first, so
- *  one that is draining when it is looked at here gets none any more. */
-export async function finishDrains(db: Queries): Promise<{ readonly id: string; readonly name: string }[]> {
-  await sql`select 1 from hosts where status = 'draining' order by id for no key update`.execute(db);
-  // A statement of its own, because it has to see what was written while the one before waited.
-  const { rows } = await sql<{ id: string; name: string }>`
-    update hosts set status = 'maintenance', status_since = now(), version = version + 1, waits_for = null
-    where status = 'draining' and not unsettled and removed_at is null and not exists (select 1 from ${vmsOf("hosts.id")} as vms)
-      and not exists (select 1 from vms where host_id = hosts.id and status = 'paused')
-      and not exists (select 1 from snapshots where host_id = hosts.id and status in ('creating', 'ready', 'deleting'))
-      and not exists (select 1 from builds where host_id = hosts.id and execution_id is not null)
-      and not exists (select 1 from moves where from_host_id = hosts.id and status in (${sql.join(moveStatusesUnderWay)}))
-      and not exists (${templatesThatCanLeave("hosts.id")})
-    returning id, name`.execute(db);
-  return rows;
 }

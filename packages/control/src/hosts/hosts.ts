@@ -9,8 +9,6 @@ import type { Context } from "../context.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 
-export { finishDrains } from "./host-view-store.ts";
-
 export async function listHosts(context: Context, params: PageParams): Promise<Page<Host>> {
   const page = await readPage("host", params, (before, limit) => listHostViews(context.db, before, limit));
   return { ...page, items: page.items.map((view) => hostOf(view, context)) };

@@ -28,7 +28,7 @@ import {
   writeJoiningHost,
   recordHostCertificate,
 } from "../hosts/joined-hosts.ts";
-import { recordHeartbeats } from "../hosts/heartbeat.ts";
+import { recordHeartbeats } from "../hosts/record-heartbeats.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";

@@ -14,7 +14,6 @@ import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { StoredCheck } from "../db/tables/machine-tables.ts";
-import type { SnapshotRow } from "../snapshots/snapshots.ts";
 import { readOrigin, sizeOf, type VmOrigin } from "../snapshots/vm-origin.ts";
 import { readCheck } from "../values/health-checks.ts";
 import { readBoundedDuration, readDurationWithin } from "../values/durations.ts";
@@ -24,6 +23,7 @@ import { checkMetadata } from "../values/check-metadata.ts";
 import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
 import { checkVmName } from "../vms/vm-names.ts";
+import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
 
 export interface MachineParams {
   readonly name: string | null;

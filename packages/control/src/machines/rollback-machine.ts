@@ -9,8 +9,8 @@ import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
-import { bringSnapshot, holdSnapshotOn } from "../snapshots/snapshot-room.ts";
-import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
+import { bringSnapshot } from "../snapshots/snapshot-room.ts";
+import { usableSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { busy, destroyed, isAtRest } from "./machine-power-actions.ts";
@@ -19,6 +19,8 @@ import { getMachine, machineVms } from "./machines.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 import { bringUp } from "./start-machine.ts";
 import { stopMachineOnHost } from "./stop-machine.ts";
+import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
+import { holdSnapshotOn } from "../snapshots/hold-snapshot.ts";
 
 export async function rollBackMachine(
   context: Context,

@@ -14,7 +14,7 @@ import type { Queries } from "../db/database.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { requireReading } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
-import { tellUpdated } from "../vms/events/events.ts";
+import { tellUpdated } from "../vms/events/tell-updated.ts";
 import { changedMachine, changeText } from "./machine-changes.ts";
 import { busy, carryOutPowerAction, destroyed, isAtRest } from "./machine-power-actions.ts";
 import { bringCheck } from "./machine-checks.ts";

@@ -13,10 +13,10 @@ import {
   type MovableVm,
   type MoveRow,
 } from "./move-store.ts";
-import { lockCapacity, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { templatePlaces, waitsForTemplate, type Bringing } from "./template-places.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
+import { lockCapacity, type HostLoad } from "../capacity/capacity-rows.ts";
 
 export type Departure =
   | { readonly kind: "begun"; readonly move: MoveRow }

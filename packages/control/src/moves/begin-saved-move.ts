@@ -5,12 +5,12 @@ import { kindOf } from "@skerry/contract/ids";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import { place, placeSaved } from "@skerry/contract/hosts/placement";
 import { awaitTemplate, notBrought, TEMPLATE_WAIT_MS } from "../capacity/await-template.ts";
-import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { faultBetween, type AwaitedTemplate, type Departure } from "./begin-move.ts";
 import { compatibilitiesOf, recentFailures, type DrainingHost, type MoveRow } from "./move-store.ts";
 import { templatePlaces, waitsForTemplate } from "./template-places.ts";
 import { insertSavedMove, type MovableSaved } from "./saved-move-store.ts";
+import type { HostLoad } from "../capacity/capacity-rows.ts";
 
 export interface SavedNeeds {
   /** Of what it was saved on, where that is not known of itself. */

@@ -14,13 +14,15 @@ import {
   dropCopy,
   failCopy,
   finishCopy,
+  postponeCopy,
+  type CopyRow,
+} from "../templates/template-copy-rows.ts";
+import {
   finishDeletingTemplates,
   hostsOfTemplate,
-  postponeCopy,
   readyTemplate,
-  type CopyRow,
   type OwnTemplateRow,
-} from "../templates/template-copies.ts";
+} from "../templates/own-template-rows.ts";
 
 /** Other errors than those of `final` pass, as a rule. */
 const ATTEMPTS_MAX = 6;

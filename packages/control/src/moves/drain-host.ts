@@ -1,7 +1,8 @@
 // Drains: the request, taking it back, and the end, which either the request sees, where the host is empty, or the task that looks again.
 
 import type { Host } from "@skerry/contract/hosts/host";
-import { finishDrains, getHost, setHostDesired } from "../hosts/hosts.ts";
+import { finishDrains } from "../hosts/finish-drains.ts";
+import { getHost, setHostDesired } from "../hosts/hosts.ts";
 import { cancelMovesFrom } from "./move-store.ts";
 import { operatorOrganization } from "../organizations/operator-organization.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";

@@ -7,7 +7,8 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { peerAddress } from "../hosts/peer-address.ts";
 import { fetchStored } from "../object-store/stored-layers.ts";
-import { sendersOf, type CopyRow, type OwnTemplateRow } from "../templates/template-copies.ts";
+import { sendersOf, type CopyRow } from "../templates/template-copy-rows.ts";
+import type { OwnTemplateRow } from "../templates/own-template-rows.ts";
 
 export interface LackedLayers {
   readonly copy: CopyRow;

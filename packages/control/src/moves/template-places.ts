@@ -3,14 +3,9 @@
 
 import { isId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
-import { hostsOfTemplate } from "../templates/own-templates.ts";
-import {
-  canBeBrought,
-  chooseTarget,
-  copiesOf,
-  orderCopy,
-  readyTemplate,
-} from "../templates/template-copies.ts";
+import { canBeBrought, chooseTarget, orderCopy } from "../templates/template-copies.ts";
+import { hostsOfTemplate, readyTemplate } from "../templates/own-template-rows.ts";
+import { copiesOf } from "../templates/template-copy-rows.ts";
 
 export interface TemplatePlaces<Host> {
   /** Of the hosts that were asked about, those that have it. */

@@ -7,19 +7,18 @@ import { placeSaved } from "@skerry/contract/hosts/placement";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import { hasRoomFor } from "../background/fair-places.ts";
 import type { Context } from "../context.ts";
+import { chooseTarget, orderCopy } from "../templates/template-copies.ts";
+import { copyTemplate } from "./copy-template.ts";
 import {
-  chooseTarget,
   copiesOf,
   dueCopies,
   keyOf,
   leavingTemplates,
-  orderCopy,
   postponeCopy,
   sweepFailedCopies,
   unwantedCopies,
   type DueCopy,
-} from "../templates/template-copies.ts";
-import { copyTemplate } from "./copy-template.ts";
+} from "../templates/template-copy-rows.ts";
 
 /** Of all organizations: each takes disks and networks, which VMs notice. */
 const AT_ONCE = 8;

@@ -103,9 +103,3 @@ function organizationsOf(db: Queries, userId: string) {
     .select("m.role")
     .where("m.user_id", "=", userId);
 }
-
-/** Ids, also of those that were deleted: what they had is forgotten in its time. */
-export async function everyOrganization(db: Queries): Promise<string[]> {
-  const rows = await db.selectFrom("organizations").select("id").execute();
-  return rows.map(({ id }) => id);
-}

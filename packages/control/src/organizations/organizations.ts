@@ -21,8 +21,6 @@ import { checkName } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 
-export { everyOrganization } from "./organization-store.ts";
-
 /** An organization whose first owner is the caller. */
 export function organizationCreation(
   context: Context,

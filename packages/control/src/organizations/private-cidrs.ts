@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/vms/networks";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
-import { makeLeaseDue } from "../background/wakeups.ts";
+import { makeLeaseDue } from "../background/make-lease-due.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { canonicalCidrs } from "../values/cidrs.ts";

@@ -1,7 +1,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { BackgroundService } from "@skerry/contract/platform/background-service";
 import type { Versioned } from "../api/versioned.ts";
-import { listLeases } from "../background/lease.ts";
+import { listLeases } from "../background/list-leases.ts";
 import { serviceNames, type Context, type ServiceName } from "../context.ts";
 import { quoted } from "../values/quoted.ts";
 

@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
 import { forgetBeyond } from "../db/keep-newest.ts";
-import { everyOrganization } from "../organizations/organizations.ts";
+import { everyOrganization } from "../organizations/every-organization.ts";
 import type { Room, Sweep } from "../room.ts";
 
 const BATCH = 1_000;

@@ -2,7 +2,7 @@
 // scrape, and left out where the database does not answer: a scrape must say so and not hang.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { cachedByHost } from "../builds/cache.ts";
+import { cachedByHost } from "../builds/cache-usage.ts";
 import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/database-metrics.ts";

@@ -12,8 +12,8 @@ import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Rollback } from "../db/tables/sandbox-tables.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import type { HostClient } from "../host-client/host-client.ts";
-import { bringSnapshot, holdSnapshotOn } from "../snapshots/snapshot-room.ts";
-import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
+import { bringSnapshot } from "../snapshots/snapshot-room.ts";
+import { usableSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
@@ -25,6 +25,8 @@ import type { SandboxFact } from "./sandbox-facts.ts";
 import { findSandbox, statusesPastSaving, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { getSandbox, notRunning } from "./sandboxes.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
+import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
+import { holdSnapshotOn } from "../snapshots/hold-snapshot.ts";
 
 export async function rollBackSandbox(
   context: Context,

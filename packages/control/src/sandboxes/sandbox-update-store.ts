@@ -2,7 +2,6 @@
 
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
-import type { PortOptions } from "../db/tables/sandbox-tables.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 import { statusesPastSaving, type SandboxRow } from "./sandbox-store.ts";
 
@@ -28,15 +27,4 @@ const columns = sql.raw("name, metadata, pause_after_idle_ms, auto_resume");
 
 function valuesOf({ name, metadata, pause_after_idle_ms: idleMs, auto_resume: autoResume }: SandboxUpdate) {
   return sql`${name}::text, ${JSON.stringify(metadata)}::jsonb, ${idleMs}::integer, ${autoResume}::boolean`;
-}
-
-/** Options that E2B's clients ask for beside what ours do, which a creation has no words for. */
-export async function setSandboxOptions(
-  db: Queries,
-  { orgId, id }: { readonly orgId: string; readonly id: string },
-  { keepsMemory, ports }: { readonly keepsMemory: boolean; readonly ports: PortOptions },
-): Promise<void> {
-  await sql`
-    update sandboxes set keeps_memory = ${keepsMemory}, port_options = ${JSON.stringify(ports)}::jsonb
-    where id = ${id} and org_id = ${orgId}`.execute(db);
 }

@@ -30,8 +30,6 @@ import { readVmPage, type CountedPage, type VmListParams } from "../vms/vm-lists
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
-export { setSandboxOptions } from "./sandbox-update-store.ts";
-
 export async function listSandboxesOf(
   context: Context,
   caller: Caller,

@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { merged } from "../values/merged.ts";
-import { tellUpdated } from "../vms/events/events.ts";
+import { tellUpdated } from "../vms/events/tell-updated.ts";
 import { checkVmName } from "../vms/vm-names.ts";
 import { readPauseAfterIdle } from "./sandbox-params.ts";
 import { statusesPastSaving, type SandboxRow } from "./sandbox-store.ts";

@@ -17,16 +17,12 @@ import { readSize } from "../values/sizes.ts";
 import { vmSpecOf, type PlacedVm } from "../vms/creation/vm-specs.ts";
 import { extendForkClaims, keepClaim } from "../vms/vm-claims.ts";
 import { vmError, type VmKind } from "../vms/vm-kind.ts";
-import {
-  extendInternalClaim,
-  finishTaking,
-  forgetInternal,
-  newInternalSnapshot,
-} from "./internal-snapshot.ts";
+import { extendInternalClaim, forgetInternal } from "./internal-snapshot.ts";
 import { bringSnapshot, reserveForks } from "./snapshot-room.ts";
-import type { SnapshotRow } from "./snapshots.ts";
 import { inTurn, startForks } from "./start-forks.ts";
 import type { SnapshotSource } from "./take-snapshot.ts";
+import { finishTaking, newInternalSnapshot } from "./take-snapshot.ts";
+import type { SnapshotRow } from "./snapshot-row.ts";
 
 type ForkedRow = SnapshotSource & PlacedVm & { readonly status: string; readonly started_at: Date | null };
 

@@ -4,8 +4,6 @@ import type { Context } from "../context.ts";
 import { extendSnapshotClaim, internalSnapshot, transitionSnapshot } from "./snapshot-store.ts";
 import { finishDeleting } from "./snapshots.ts";
 
-export { finishTaking, newInternalSnapshot } from "./take-snapshot.ts";
-
 export function extendInternalClaim(context: Context, id: string): Promise<void> {
   return extendSnapshotClaim(context.db, id);
 }

@@ -7,9 +7,9 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { carrySnapshot, carrySnapshotTo } from "../moves/carry-snapshot.ts";
 import { hostsWithRoom } from "../moves/begin-saved-move.ts";
-import { holdSnapshotOn, snapshotHost, type SnapshotRow } from "./snapshot-store.ts";
-
-export { holdSnapshotOn };
+import { snapshotHost } from "./snapshot-store.ts";
+import type { SnapshotRow } from "./snapshot-row.ts";
+import { holdSnapshotOn } from "./hold-snapshot.ts";
 
 type Write<Row> = (transaction: Queries, found: Pick<Found, "host" | "egress">) => Promise<Row>;
 

@@ -1,21 +1,17 @@
 // Rows of snapshots. A change of status names the version that the decision was about, and is refused when that is old.
 
-import { sql, type Selectable } from "kysely";
+import { sql } from "kysely";
 import type { HostSnapshot } from "@skerry/contract/host-api/snapshots";
 import { canSnapshotTransition, type SnapshotStatus } from "@skerry/contract/snapshots/snapshot-status";
 import { SkerryError } from "@skerry/contract/errors";
 import { idKinds } from "@skerry/contract/ids";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
-import type { Database, Queries, Tables } from "../db/database.ts";
+import type { Database, Queries } from "../db/database.ts";
 import { quoted } from "../values/quoted.ts";
 import { noteSnapshot } from "../vms/note-snapshot.ts";
 import { isPostponed } from "../vms/postpone.ts";
-
-export type SnapshotRow = Selectable<Tables["snapshots"]> & {
-  /** Name of its host where that is not heard of; only where it is read to be shown. */
-  readonly lost_host?: string | null;
-};
+import type { SnapshotRow } from "./snapshot-row.ts";
 
 const shownColumns = sql`*, (
   select name from hosts where hosts.id = snapshots.host_id and hosts.status = 'offline' and removed_at is null
@@ -215,15 +211,6 @@ export async function snapshotHost(db: Queries, id: string): Promise<string | un
   return rows[0]?.host_id;
 }
 
-/** Until the transaction ends it is neither carried away nor deleted. False where it is not ready on this host. */
-export async function holdSnapshotOn(transaction: Queries, id: string, hostId: string): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from snapshots where id = ${id} and host_id = ${hostId} and status = 'ready' for share`.execute(
-    transaction,
-  );
-  return rows.length > 0;
-}
-
 /** Whether a VM is on its way back to it, and has perhaps nothing else to go on with. */
 export async function isGoneBackTo(db: Queries, id: string): Promise<boolean> {
   const { rows } = await sql`
@@ -232,21 +219,4 @@ export async function isGoneBackTo(db: Queries, id: string): Promise<boolean> {
     select 1 from machines where status = 'starting' and rollback_to = ${id}
     limit 1`.execute(db);
   return rows.length > 0;
-}
-
-/** Has the snapshot bear this name in the place of the one that has it now, which is found by its id from then on. */
-export async function takeSnapshotName(
-  db: Database,
-  { orgId, id, name }: { readonly orgId: string; readonly id: string; readonly name: string },
-): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
-    await sql`
-      update snapshots set name = null, version = version + 1
-      where org_id = ${orgId} and name = ${name} and id <> ${id} and status <> 'deleted'`.execute(
-      transaction,
-    );
-    await sql`
-      update snapshots set name = ${name}, version = version + 1
-      where org_id = ${orgId} and id = ${id} and status <> 'deleted'`.execute(transaction);
-  });
 }

@@ -20,11 +20,8 @@ import {
   transitionSnapshot,
   type ShownSnapshots,
   type SnapshotOf,
-  type SnapshotRow,
 } from "./snapshot-store.ts";
-
-export { takeSnapshotName } from "./snapshot-store.ts";
-export type { SnapshotRow } from "./snapshot-store.ts";
+import type { SnapshotRow } from "./snapshot-row.ts";
 
 export async function listSnapshotsOf(
   context: Context,

@@ -11,13 +11,8 @@ import { lockOrganization } from "../limits/organization-limits.ts";
 import { keepClaim } from "../vms/vm-claims.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { clientOf } from "../vms/vm-kind.ts";
-import {
-  extendSnapshotClaim,
-  insertSnapshot,
-  snapshotTaken,
-  transitionSnapshot,
-  type SnapshotRow,
-} from "./snapshot-store.ts";
+import { extendSnapshotClaim, insertSnapshot, snapshotTaken, transitionSnapshot } from "./snapshot-store.ts";
+import type { SnapshotRow } from "./snapshot-row.ts";
 
 /** The row of a sandbox or of a machine that runs. */
 export interface SnapshotSource {

@@ -8,7 +8,8 @@ import type { Context } from "../context.ts";
 import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
-import { requireReading, usableSnapshot, type SnapshotRow } from "./snapshots.ts";
+import { requireReading, usableSnapshot } from "./snapshots.ts";
+import type { SnapshotRow } from "./snapshot-row.ts";
 
 export type VmOrigin =
   /** Name or id. */

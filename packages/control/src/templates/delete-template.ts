@@ -12,7 +12,7 @@ import {
   forgetTemplateOnHost,
   templatesToDelete,
   usersOfTemplate,
-} from "./own-template-store.ts";
+} from "./own-template-rows.ts";
 import { findOwnTemplate, templateNotFound } from "./own-templates.ts";
 
 const USERS_SHOWN = 5;

@@ -32,21 +32,7 @@ import {
   versionsOfName,
   type NewTemplate,
   type OwnTemplateRow,
-} from "./own-template-store.ts";
-
-export {
-  countTemplates,
-  heldTemplateGib,
-  holdTemplate,
-  hostsOfTemplate,
-  namesOfVersions,
-  noteFrozenSize,
-  noteTemplateOnHost,
-  templateByKey,
-  versionsOfName,
-  type NewTemplate,
-  type OwnTemplateRow,
-} from "./own-template-store.ts";
+} from "./own-template-rows.ts";
 
 const MIB = 1024 ** 2;
 const namePattern = new RegExp(TEMPLATE_NAME_PATTERN);

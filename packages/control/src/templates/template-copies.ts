@@ -4,31 +4,8 @@ import { randomBytes } from "node:crypto";
 import type { Queries } from "../db/database.ts";
 import type { Context } from "../context.ts";
 import { isStored } from "../object-store/stored-layers.ts";
-import type { OwnTemplateRow } from "./own-template-store.ts";
-import { insertCopy, sendersOf, type CopyState } from "./template-copy-store.ts";
-
-export {
-  copiesOf,
-  dropCopy,
-  dueCopies,
-  failCopy,
-  finishCopy,
-  keyOf,
-  leavingTemplates,
-  postponeCopy,
-  sendersOf,
-  sweepFailedCopies,
-  unwantedCopies,
-  type CopyRow,
-  type CopyState,
-  type DueCopy,
-} from "./template-copy-store.ts";
-export {
-  finishDeletingTemplates,
-  hostsOfTemplate,
-  readyTemplate,
-  type OwnTemplateRow,
-} from "./own-template-store.ts";
+import type { OwnTemplateRow } from "./own-template-rows.ts";
+import { insertCopy, sendersOf, type CopyState } from "./template-copy-rows.ts";
 
 /** Whether a host that lacks it could get it: from another one, or from the object store. */
 export async function canBeBrought(

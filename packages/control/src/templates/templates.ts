@@ -8,7 +8,7 @@ import { failedText } from "@skerry/contract/waits-for";
 import { listHostRows } from "../hosts/host-rows.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { templatesOfOrganization } from "./own-template-store.ts";
+import { templatesOfOrganization } from "./own-template-rows.ts";
 import { findOwnTemplate, ownTemplateOf, templateNotFound } from "./own-templates.ts";
 
 /** Versions of an organization's own that a list shows, the newest. */

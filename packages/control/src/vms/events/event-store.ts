@@ -69,15 +69,6 @@ export async function tellRecurring(db: Queries, id: string, events: readonly Re
     order by given.place`.execute(db);
 }
 
-/** In the transaction that changes the row. */
-export async function tellUpdated(
-  db: Queries,
-  { id, org_id }: { readonly id: string; readonly org_id: string },
-  what: string,
-): Promise<void> {
-  await sql`select tell_vm_event(${org_id}, ${id}, 'updated', ${what}, clock_timestamp(), 1)`.execute(db);
-}
-
 /** How long the log of a VM is kept after its end. */
 const KEPT_DAYS = 30;
 

@@ -6,7 +6,7 @@ import type { Context } from "../../context.ts";
 import { readPage, type Page, type PageParams } from "../../values/page.ts";
 import type { VmRef } from "../vm-kind.ts";
 import type { Denials } from "./denials.ts";
-import { listVmEvents, tellRecurring, tellUpdated, type VmEventRow } from "./event-store.ts";
+import { listVmEvents, tellRecurring, type VmEventRow } from "./event-store.ts";
 
 export interface ListParams extends VmRef {
   readonly page: PageParams;
@@ -41,8 +41,6 @@ export function tellOutOfMemory(context: Context, id: string): void {
     context.log.warn({ err: error, vm_id: id }, "that a VM was out of memory could not be written down");
   });
 }
-
-export { tellUpdated };
 
 function eventOf({ id, kind, reason, at, count, last_at }: VmEventRow): VmEvent {
   return {
