@@ -3,8 +3,8 @@ import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";
 import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
-import type { Room } from "./room.ts";
-import type { Database } from "./db/database.ts";
+import type { Database, Queries } from "./db/database.ts";
+import type { Kept } from "./db/keep-newest.ts";
 import type { AuditTrail } from "./audit/audit-trail.ts";
 import type { AccessWatch } from "./auth/access-watch.ts";
 import type { CertificateAuthority } from "./joining/certificate-authority.ts";
@@ -62,7 +62,7 @@ export interface Context {
   readonly dashboard: DashboardFiles | undefined;
   /** Whether clients of E2B are served. */
   readonly e2b: boolean;
-  /** Their parts in the end of an organization or a host. */
+  /** Code that deletes an organization, loses or removes a host, or sweeps, calls each of them and knows none. */
   readonly rooms: readonly Room[];
   /** State that rooms keep for as long as this process runs; see `stateOf`. */
   readonly state: ContextState;
@@ -142,4 +142,59 @@ export interface InstallationLimits {
   readonly buildCacheStepMs: number;
   /** Organizations that metrics tell apart; 0: none. */
   readonly metricsOrganizations: number;
+}
+
+/**
+ * Removes at most `limit` rows that are kept for a while only, of all organizations. Resolves with their
+ * number.
+ */
+export type Sweep = (db: Database, limit: number) => Promise<number>;
+
+/** The same of one organization. */
+export type OrganizationSweep = (db: Database, orgId: string, limit: number) => Promise<number>;
+
+/** Hosts that are not heard of any more. */
+export interface LostHosts {
+  readonly hosts: readonly LostHost[];
+  /** The background service that finds them. */
+  readonly service: string;
+}
+
+export interface LostHost {
+  readonly id: string;
+  readonly name: string;
+  /** It is marked in this transaction. */
+  readonly is_new: boolean;
+}
+
+/** What a room has lost with them. */
+export interface Losses {
+  readonly vms: number;
+  /** Runs once that is committed. */
+  readonly tell?: (context: Context) => void;
+}
+
+/** The part of a room in work on all that an organization or a host has, and in the sweeping of old rows. */
+export interface Room {
+  /** Sweeps, by the name that the log has for each. */
+  readonly sweeps?: Readonly<Record<string, Sweep>>;
+  readonly organizationSweeps?: Readonly<Record<string, OrganizationSweep>>;
+  /** Rules by which the newest rows of an organization are kept. */
+  readonly kept?: Readonly<Record<string, Kept>>;
+  /** Runs in the transaction that deletes the organization. Throws to prevent it. */
+  onOrganizationDeleted?(transaction: Queries, orgId: string): Promise<void>;
+  /** Runs in the transaction that replaces the private networks that the organization was granted. */
+  onPrivateCidrs?(
+    transaction: Queries,
+    grant: { readonly orgId: string; readonly cidrs: readonly string[] },
+  ): Promise<void>;
+  /**
+   * Runs in the transaction that marks hosts offline, and in later ones for as long as they are: what a request
+   * is still at work on is left to it.
+   */
+  onHostsLost?(transaction: Queries, lost: LostHosts): Promise<Losses>;
+  /** Runs in the transaction that removes the host, from which nothing comes back. */
+  onHostRemoved?(transaction: Queries, hostId: string): Promise<void>;
+  /** Confirms destructions that no host is left to confirm. Resolves with their number. */
+  endOnRemovedHosts?(db: Queries): Promise<number>;
 }

@@ -3,7 +3,7 @@
 
 import type { Routes } from "./api/routes.ts";
 import type { WithServices } from "./background/background-service.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./context.ts";
 
 export interface Manifest extends Room, WithServices {
   /** In the order of the document. */

@@ -9,7 +9,7 @@ import {
   giveUpReason,
   applyRestartPolicy,
   type EndedMachine,
-} from "../src/values/restart-policy.ts";
+} from "../src/machines/restart-policy.ts";
 import type { MachineFact } from "../src/machines/machine-facts.ts";
 
 const row = (extra: Partial<MachineFact> = {}): MachineFact => ({

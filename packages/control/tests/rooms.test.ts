@@ -22,7 +22,7 @@ const floors: Floors = [
   ["http", "sealing"],
   ["signing"],
   // Types alone: what every room is given, and on whose behalf a request runs.
-  ["context.ts", "room.ts", "caller.ts"],
+  ["context.ts", "caller.ts"],
   ["background"],
   ["auth", "audit", "rate-limits"],
   ["idempotency"],

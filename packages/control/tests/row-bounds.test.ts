@@ -47,8 +47,6 @@ interface Copies {
   readonly atOnce?: number;
 }
 
-const AT_ONCE = 2_000;
-
 /** Prefixes of the ids of copies: the id of a VM tells its kind. */
 const PREFIXES: Readonly<Record<string, string>> = { sandboxes: "sbx_", machines: "mch_" };
 const idOfCopy = (table: string, number: number | string) => `${PREFIXES[table] ?? ""}copy_${number}`;
@@ -56,7 +54,7 @@ const idOfCopy = (table: string, number: number | string) => `${PREFIXES[table] 
 /** Each is a second older than the one before, and the youngest two hours old. */
 async function copy(
   table: string,
-  { which = sql`true`, since, own, copies, atOnce = AT_ONCE }: Copies,
+  { which = sql`true`, since, own, copies, atOnce = 2_000 }: Copies,
 ): Promise<void> {
   const digest = sql`jsonb_build_object('secret_sha256', '\\x' || md5(n::text))`;
   const { rows } = await sql<{ name: string }>`
@@ -160,8 +158,7 @@ test.each(ruled)(
 );
 
 test("what they are filled with is bounded, too", async () => {
-  const { id } = await world.createSandbox();
-  await world.call("DELETE", `/v1/sandboxes/${id}`);
+  await endings["sandboxes"]?.();
   const bytes = 1024 * 1024;
   await sql`
     update sandboxes set metadata = jsonb_build_object('large', (

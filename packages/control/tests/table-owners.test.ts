@@ -9,7 +9,6 @@ const src = join(import.meta.dirname, "../src");
 
 /** Files that write tables of other rooms, and why they may. */
 const GUESTS: Readonly<Record<string, string>> = {
-  "hosts/offline-store.ts": "one statement decides which hosts are silent, and fails all that ran on them",
   "moves/move-store.ts": "a VM changes its host under the lock of its target, and nothing comes between",
   "moves/saved-move-store.ts": "the same of what is paused, and of snapshots",
   "auth/bearer-store.ts": "the use of a token is noted by the query that finds it, below the room of tokens",

@@ -1,6 +1,6 @@
 import { forgetOldEvents, OLD_EVENTS_MAX } from "./audit-store.ts";
 import type { WithServices } from "../background/background-service.ts";
-import type { Room } from "../room.ts";
+import type { Room } from "../context.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
 
 export const auditRoom = {

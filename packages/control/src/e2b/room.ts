@@ -1,4 +1,4 @@
-import type { Room } from "../room.ts";
+import type { Room } from "../context.ts";
 import { sweepAccesses } from "./sweep-accesses.ts";
 import { sweepArchives } from "./sweep-archives.ts";
 import { sweepAskedBuilds } from "./sweep-asked-builds.ts";

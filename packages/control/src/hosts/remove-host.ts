@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import { lockLeavingHost, markRemoved, setOffline, type LeavingHost } from "./removed-host-store.ts";
 import type { Context } from "../context.ts";
-import { failLostVms, tellLosses } from "./fail-lost-vms.ts";
+import { failLostVms } from "./fail-lost-vms.ts";
 
 const SERVICE = "host-removal";
 /** `force`: also with VMs on it, and with templates that no other host has. Machines start anew elsewhere, by their policy; their disks are lost. */
@@ -20,14 +20,14 @@ export async function removeHost(
     if (!host.joined) throw isBesideControl();
     if (host.vms + host.templates > 0 && !force) throw notEmpty(host);
     await setOffline(transaction, id);
-    const lost = await failLostVms(transaction, SERVICE);
+    const { losses: lost } = await failLostVms(context, transaction, SERVICE);
     await markRemoved(transaction, id);
     for (const room of context.rooms) await room.onHostRemoved?.(transaction, id);
     return { address: host.address, losses: lost };
   });
   context.vmLocations.forgetHost(address);
   await context.hosts.forget(address);
-  tellLosses(context, losses);
+  for (const { tell } of losses) tell?.(context);
   context.wake("host-health-monitor");
 }
 

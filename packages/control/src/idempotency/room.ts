@@ -1,5 +1,5 @@
 import { sweepIdempotencyKeys } from "./idempotency-key-store.ts";
 import { keptAnswers } from "./kept-answers.ts";
-import type { Room } from "../room.ts";
+import type { Room } from "../context.ts";
 
 export const idempotencyRoom: Room = { sweeps: { sweepIdempotencyKeys }, kept: { keptAnswers } };

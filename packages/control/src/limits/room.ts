@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Room } from "../room.ts";
+import type { Room } from "../context.ts";
 
 export const limitsRoom: Room = {
   async onOrganizationDeleted(transaction, orgId) {

@@ -8,12 +8,7 @@ import { queueRestart } from "./restart-queue-store.ts";
 import { insertMachineEnd } from "./machine-end-store.ts";
 import type { Context } from "../context.ts";
 import type { ExitReason } from "./exit-reason.ts";
-import {
-  giveUpReason,
-  applyRestartPolicy,
-  type EndedMachine,
-  type NextStep,
-} from "../values/restart-policy.ts";
+import { giveUpReason, applyRestartPolicy, type EndedMachine, type NextStep } from "./restart-policy.ts";
 
 const toldAsOutOfMemory = {
   next_event: JSON.stringify({ kind: "out_of_memory" } satisfies NextEvent),

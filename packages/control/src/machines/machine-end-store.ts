@@ -1,4 +1,4 @@
-// Rows of how machines have ended. Their hosts' loss is written in hosts/offline-store.ts.
+// Rows of how machines have ended.
 
 import { sql, type Selectable } from "kysely";
 import { RESTARTS_KEPT } from "@skerry/contract/machines/machine-end";

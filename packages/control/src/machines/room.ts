@@ -6,12 +6,14 @@ import { restartQueue } from "./restart-queue.ts";
 import { machineRoutes, machinePowerRoutes, machineVmRoutes } from "./machine-routes.ts";
 import { machineLogRoutes } from "./machine-log-routes.ts";
 import { machineSnapshotRoutes } from "./machine-snapshot-routes.ts";
+import { loseMachines } from "./lose-machines.ts";
 
 export const machinesRoom = {
   routes: [machineRoutes, machinePowerRoutes, machineLogRoutes, machineVmRoutes, machineSnapshotRoutes],
   services: [{ name: "restart-manager", everyMs: 30_000, isDueAtStart: true, make: restartQueue }],
   kept: { endedMachines },
   sweeps: { sweepMachineRestarts },
+  onHostsLost: loseMachines,
   async onHostRemoved(transaction, hostId) {
     await sql`
       update machines set host_lost = false, version = version + 1, reason = case

@@ -9,7 +9,7 @@ import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
 import { forgetBeyond } from "../db/keep-newest.ts";
 import { everyOrganization } from "../organizations/every-organization.ts";
-import type { Room, Sweep } from "../room.ts";
+import type { Room, Sweep } from "../context.ts";
 
 const BATCH = 1_000;
 

@@ -6,6 +6,7 @@ import { sandboxReaper } from "./sandbox-reaper.ts";
 import { sandboxRoutes, sandboxVmRoutes } from "./sandbox-routes.ts";
 import { sandboxSnapshotRoutes } from "./sandbox-snapshot-routes.ts";
 import { keptExecutionRoutes } from "./kept-execution-routes.ts";
+import { loseSandboxes } from "./lose-sandboxes.ts";
 
 export const sandboxesRoom = {
   routes: [sandboxRoutes, sandboxVmRoutes, sandboxSnapshotRoutes, keptExecutionRoutes],
@@ -20,6 +21,7 @@ export const sandboxesRoom = {
   ],
   kept: { endedSandboxes },
   organizationSweeps: { expireFailed },
+  onHostsLost: loseSandboxes,
   async onHostRemoved(transaction, hostId) {
     await sql`
       update sandboxes set host_lost = false, version = version + 1, status = 'failed', reason = 'its host was removed'

@@ -139,7 +139,7 @@ export class SimulatedHosts extends HostDirectory {
   }
 }
 
-const MACHINES_AT_ONCE = 5;
+const MACHINES_AT_ONCE = 1;
 
 /** So many running machines on each host, those of each of another organization; written past the API. */
 export async function fillWithMachines(db: Database, perHost: number): Promise<void> {

@@ -1,4 +1,4 @@
 import { sweepVmEvents } from "./event-store.ts";
-import type { Room } from "../../room.ts";
+import type { Room } from "../../context.ts";
 
 export const vmEventsRoom: Room = { sweeps: { sweepVmEvents } };

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { endedExecutions } from "./kept-execution-store.ts";
-import type { Room } from "../../room.ts";
+import type { Room } from "../../context.ts";
 
 export const executionsRoom: Room = {
   kept: { endedExecutions },
