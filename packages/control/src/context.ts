@@ -156,21 +156,21 @@ export type OrganizationSweep = (db: Database, orgId: string, limit: number) => 
 /** Hosts that are not heard of any more. */
 export interface LostHosts {
   readonly hosts: readonly LostHost[];
-  /** The background service that finds them. */
+  /** Name of what finds them, for the audit log. */
   readonly service: string;
 }
 
 export interface LostHost {
   readonly id: string;
   readonly name: string;
-  /** It is marked in this transaction. */
+  /** Whether this transaction has marked it. */
   readonly is_new: boolean;
 }
 
-/** What a room has lost with them. */
+/** Losses of a room with those hosts. */
 export interface Losses {
   readonly vms: number;
-  /** Runs once that is committed. */
+  /** Runs once they are committed. */
   readonly tell?: (context: Context) => void;
 }
 

@@ -6,6 +6,6 @@ import type { WithServices } from "./background/background-service.ts";
 import type { Room } from "./context.ts";
 
 export interface Manifest extends Room, WithServices {
-  /** In the order of the document. */
+  /** Routes, in the order of the document. */
   readonly routes?: readonly Routes[];
 }

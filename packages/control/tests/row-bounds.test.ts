@@ -43,7 +43,7 @@ interface Copies {
   /** The column that no two rows have the same in. */
   readonly own: string;
   readonly copies: number;
-  /** By one statement, which has a deadline. */
+  /** Rows that one statement copies: it has a deadline. */
   readonly atOnce?: number;
 }
 

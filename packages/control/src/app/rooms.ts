@@ -59,7 +59,7 @@ const manifests = [
   eventsRoom,
 ] satisfies readonly Manifest[];
 
-/** With what each declares, from which the ids of all operations follow. */
+/** Manifests with their own types, from which the ids of all operations follow. */
 export type ListedManifest = (typeof manifests)[number];
 
 export const rooms: readonly Manifest[] = manifests;

@@ -40,7 +40,7 @@ export async function runSchedule(
 ): Promise<void> {
   const leases = newLeases(context);
   const run = { stop, leases, observer: observerOf(context) };
-  // What should not wait for its time where this process has come after one that died.
+  // Services that should not wait for their time where this process has come after one that died.
   for (const { name, isDueAtStart } of declaredServices) if (isDueAtStart === true) context.wake(name);
   await Promise.all([
     new ClockWatch(context).run(stop),

@@ -28,7 +28,7 @@ export interface BackgroundService {
 
 /** Settings of the operator that services take. */
 export interface ServiceSettings {
-  /** Of the host on this machine. */
+  /** Socket of the host on this machine. */
   readonly hostSocket: string;
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;

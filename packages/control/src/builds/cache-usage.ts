@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
 
-/** Of a host's disk that the cache leaves free. */
+/** Share of a host's disk that the cache leaves free. */
 const FREE_SHARE = 0.1;
 
 export interface CachedOnHost {

@@ -7,7 +7,7 @@ import { operatorOrganization } from "../organizations/operator-organization.ts"
 import { markOffline } from "./offline-store.ts";
 
 interface Found {
-  /** Those that are offline since now. */
+  /** Hosts that are offline since now. */
   readonly hosts: readonly LostHost[];
   readonly losses: readonly Losses[];
 }

@@ -15,7 +15,7 @@ interface LostMachine extends EndedMachine {
   readonly restart_disk: RestartDisk;
 }
 
-/** They have failed. What a request has left half done has failed too, once its claim has lapsed. */
+/** Fails machines, and what a request has left half done once its claim has lapsed. Their policies say what follows. */
 export async function loseMachines(transaction: Queries, { hosts, service }: LostHosts): Promise<Losses> {
   const { rows } = await sql<LostMachine>`
     with dying as (

@@ -8,8 +8,8 @@ import type { Queries } from "../db/database.ts";
 import { lostHosts } from "../hosts/lost-hosts.ts";
 
 /**
- * They are unreachable until the host is back. One that a request has left half made has failed: the host cannot
- * be asked about it.
+ * Makes sandboxes unreachable until their host is back. Fails those that a request has left half made: the host
+ * cannot be asked about them.
  */
 export async function loseSandboxes(transaction: Queries, { hosts, service }: LostHosts): Promise<Losses> {
   const { rows } = await sql<{ id: string; org_id: string }>`
