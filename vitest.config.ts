@@ -100,7 +100,7 @@ export default defineConfig({
     ],
     sequence: { sequencer: LongestFirst },
     // A deadline against hanging, not a measure: these run on slow and busy machines.
-    testTimeout: 2 * MINUTE_MS,
+    testTimeout: 5 * MINUTE_MS,
     hookTimeout: 5 * MINUTE_MS,
     maxWorkers: VM_WORKERS + 1,
     // Worlds come and go, and what they leave is young: fewer collections took 7 % off the CPU time of control's tests.
@@ -148,7 +148,7 @@ export default defineConfig({
           exclude: ["tests/kvm/**", ...leftOut()],
           globalSetup: ["tests/support/global-setup.ts"],
           setupFiles: ["tests/support/await-platform.ts"],
-          testTimeout: 5 * MINUTE_MS,
+          testTimeout: 10 * MINUTE_MS,
           hookTimeout: 10 * MINUTE_MS,
           maxWorkers: VM_WORKERS,
           sequence: { groupOrder: 1 },
