@@ -132,7 +132,7 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
     env: { PATH: expect.any(String) as string, A: "b c" },
     user: "65534:12",
     workdir: "/srv",
-    command: "'/bin/httpd' '-f'",
+    command: "/bin/httpd -f",
   });
   const image = await vms.seal(build);
   await vms.destroy(build);
