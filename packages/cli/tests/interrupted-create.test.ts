@@ -78,6 +78,53 @@ test("an interrupted create that the server refuses leaves nothing, and says no 
   expect(server.received).toHaveLength(1);
 });
 
+const notMade = {
+  code: "template_not_ready",
+  message: 'The template "ci" is being built on this host: unpacking 3 of 20.',
+  context: { field: "template", template: "ci", state: "building" },
+};
+
+test.each([
+  ["sandbox", sandboxInfo],
+  ["machine", machineInfo],
+] as const)("%s create waits while the image of its template is made", async (noun, info) => {
+  let asked = 0;
+  await using server = await ScriptedServer.start((response, { method }) => {
+    if (method !== "POST") return void response.writeHead(204).end();
+    asked += 1;
+    if (asked < 3) sendJson(response, 503, notMade, { "retry-after": "1" });
+    else sendJson(response, 201, info);
+  });
+  await using shell = await Shell.forServer(server);
+  const { code, stdout } = await ended(shell.start(noun, "create", "--template", "ci"));
+  expect([code, stdout.toString()]).toEqual([0, expect.stringContaining(info.id)]);
+  expect(asked).toBe(3);
+});
+
+test("a create that is interrupted while the image of its template is made leaves nothing", async () => {
+  const asked = Promise.withResolvers<void>();
+  await using server = await ScriptedServer.start((response) => {
+    sendJson(response, 503, notMade, { "retry-after": "60" });
+    asked.resolve();
+  });
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "create", "--template", "ci");
+  await asked.promise;
+  child.kill("SIGINT");
+  expect((await ended(child)).code).toBe(130);
+  expect(server.received).toHaveLength(1);
+});
+
+test("a create whose template could not be made is refused at once", async () => {
+  const failed = { ...notMade, context: { ...notMade.context, state: "failed" } };
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 503, failed, { "retry-after": "60" }),
+  );
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await ended(shell.start("sandbox", "create", "--template", "ci"));
+  expect([code, stderr]).toEqual([1, expect.stringContaining("template_not_ready")]);
+});
+
 test("an interrupted create whose sandbox cannot be destroyed names it", async () => {
   const asked = Promise.withResolvers<ServerResponse>();
   await using server = await ScriptedServer.start((response, { method }) => {

@@ -16,6 +16,15 @@ function namesOf(prototype: object): string[] {
   return [...names];
 }
 
+test("a sandbox has each method that its table in the README names", async () => {
+  const text = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const [, table = ""] = /\| method +\| gives +\|\n(.*?)\n\n/s.exec(text) ?? [];
+  const cells = table.split("\n").map((row) => row.split(/(?<!\\)\|/)[1] ?? "");
+  const named = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)\(/g)].map(([, name]) => name ?? ""));
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((name) => !(name in Sandbox.prototype))).toEqual([]);
+});
+
 test.each([Sandbox, Sandboxes, Machines])("the README names each method of %o", async ({ prototype }) => {
   const text = await readFile(new URL("../README.md", import.meta.url), "utf8");
   const names = namesOf(prototype);

@@ -217,7 +217,7 @@ type Unfinished = Extract<ImageState, { status: "building" | "failed" }>;
 function notReady(name: string, state: Unfinished): SkerryError {
   const { failure } = state;
   const context = {
-    ...{ field: "template", template: name },
+    ...{ field: "template", template: name, state: state.status },
     ...(failure === null
       ? {}
       : { failure: failure.reason, failed_at: failure.failed_at, next_attempt: failure.next_attempt }),
@@ -235,7 +235,10 @@ function notReady(name: string, state: Unfinished): SkerryError {
   return new SkerryError(
     "template_not_ready",
     `The template "${name}" is being built on this host${progress}.${before}`,
-    { retryAfterS: BUILDING_AGAIN_S, context },
+    {
+      remediation: `Try again until it is made; \`skerry template prepare ${name}\` waits for that, and \`skerry template logs ${name}\` shows how far it is.`,
+      ...{ retryAfterS: BUILDING_AGAIN_S, context },
+    },
   );
 }
 

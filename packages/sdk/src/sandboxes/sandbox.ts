@@ -185,6 +185,20 @@ export class Sandbox {
     return this.#sandboxes.followExecution(this.id, execution, options);
   }
 
+  /** See `Sandboxes.getExecution`. */
+  getExecution(execution: string, options: CallOptions = {}): Promise<Execution> {
+    return this.#sandboxes.getExecution(this.id, execution, options);
+  }
+
+  /** See `Sandboxes.sendInput`. */
+  sendInput(
+    execution: string,
+    input: string | Uint8Array<ArrayBuffer>,
+    options: CallOptions & { readonly end?: boolean | undefined } = {},
+  ): Promise<void> {
+    return this.#sandboxes.sendInput(this.id, execution, input, options);
+  }
+
   /** See `Sandboxes.killExecution`. */
   killExecution(
     execution: string,

@@ -77,8 +77,13 @@ export class ScriptedServer implements AsyncDisposable {
   }
 }
 
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json", "x-request-id": "req_test" });
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { "content-type": "application/json", "x-request-id": "req_test", ...headers });
   response.end(JSON.stringify(body));
 }
 

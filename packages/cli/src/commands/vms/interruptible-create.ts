@@ -2,7 +2,8 @@
 // destroyed.
 
 import { randomUUID } from "node:crypto";
-import type { CreateOptions } from "@skerry/sdk";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryApiError, type CreateOptions } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
 import { CliError, failureOf, InterruptedError } from "../../errors/errors.ts";
 import type { VmNoun } from "./vm-noun.ts";
@@ -25,7 +26,9 @@ export async function createInterruptibly<Created extends { readonly id: string 
   const { noun, create, tell } = creation;
   const key = randomUUID();
   using interrupts = new Interrupts();
-  const creating = create({ idempotencyKey: key, signal: interrupts.second });
+  const creating = onceTemplateIsMade(cli, interrupts, () =>
+    create({ idempotencyKey: key, signal: interrupts.second }),
+  );
   // Awaited below, where it may have failed already.
   creating.catch(() => undefined);
   await cli.waits.during(`Creating a ${noun}`, () => Promise.race([creating, interrupts.first]), {
@@ -43,6 +46,36 @@ export async function createInterruptibly<Created extends { readonly id: string 
   });
   await destroy(cli, creation, { id: created.id, interrupts });
   throw interrupts.interrupted;
+}
+
+/** Asks again while a host makes the image of the template. The host ends what hangs, and then answers why it failed. */
+async function onceTemplateIsMade<Created>(
+  cli: Cli,
+  interrupts: Interrupts,
+  create: () => Promise<Created>,
+): Promise<Created> {
+  for (;;) {
+    try {
+      return await create();
+    } catch (error) {
+      const isMade = error instanceof SkerryApiError && error.context?.["state"] === "building";
+      if (!isMade || error.code !== "template_not_ready") throw error;
+      cli.waits.tell(error.message);
+      await pause(error.retryAfterS ?? AGAIN_S, interrupts.first);
+      // Nothing was made.
+      if (interrupts.interrupted !== undefined) throw error;
+    }
+  }
+}
+
+const AGAIN_S = 5;
+
+/** Ends sooner with `end`, and leaves no timer that would keep the process alive. */
+async function pause(seconds: number, end: Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const slept = sleep(seconds * 1_000, undefined, { signal: over.signal }).catch(() => undefined);
+  await Promise.race([slept, end]);
+  over.abort();
 }
 
 async function destroy<Created>(
