@@ -5,6 +5,15 @@ import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 /** Of a path in a message; the context has all of it. */
 const SHOWN_MAX_CHARS = 200;
 
+/** What to do, where the host does not say it. */
+const remedies: { readonly [Code in ErrorCode]?: string } = {
+  file_not_found: "List the directory above it to see what is there.",
+  workdir_not_found: "Create it first, or leave `workdir` out for the home directory.",
+  path_is_directory:
+    "Name a file in it; a whole directory is downloaded as an archive, and listed by its own call.",
+  path_not_directory: "Name a directory, or the directory above.",
+};
+
 const sentences: { readonly [Code in ErrorCode]?: (path: string) => string } = {
   file_not_found: (path) => `There is no file or directory "${path}" in the VM.`,
   workdir_not_found: (path) => `The working directory "${path}" does not exist in the VM.`,
@@ -20,8 +29,9 @@ export function withPath(error: unknown, path: string): unknown {
   const sentence = error instanceof SkerryError ? sentences[error.code] : undefined;
   if (!(error instanceof SkerryError) || sentence === undefined) return error;
   const shown = path.length > SHOWN_MAX_CHARS ? `${path.slice(0, SHOWN_MAX_CHARS).toWellFormed()}…` : path;
+  const remediation = error.remediation ?? remedies[error.code];
   return new SkerryError(error.code, sentence(shown), {
-    ...(error.remediation === undefined ? {} : { remediation: error.remediation }),
+    ...(remediation === undefined ? {} : { remediation }),
     context: { ...error.context, path },
     cause: error,
   });
