@@ -59,7 +59,7 @@ function whatAt(rows: number): string {
 /** As many of our rows, none of the sandboxes that were measured before, and a database that has nothing more to do about it. */
 async function setRows(platform: Platform, id: string, rows: number): Promise<void> {
   await psql(platform, `${remove(id, rows)} ${fill(id, rows)}`);
-  await psql(platform, "vacuum (analyze) sandboxes, room_entries");
+  await psql(platform, "vacuum (analyze) sandboxes, capacity_entries");
   await psql(platform, "checkpoint");
   await createUncounted(platform);
 }

@@ -52,6 +52,7 @@ export const errorStatus = {
   machine_destroyed: 409,
   vm_not_running: 409,
   vm_in_use: 409,
+  owned: 409,
   stale_execution: 409,
   not_snapshotable: 409,
   snapshot_damaged: 409,

@@ -131,7 +131,7 @@ function strikeInStep(strike: () => Promise<void>): void {
 async function left(): Promise<Record<string, unknown>> {
   const { rows } = await sql<Record<string, unknown>>`
     select
-      (select coalesce(sum(memory_mib), 0)::integer from room_entries where account like 'hst_%') as memory_mib,
+      (select coalesce(sum(memory_mib), 0)::integer from capacity_entries where account like 'hst_%') as memory_mib,
       (select count(*)::integer from builds where execution_id is not null or finished_at is null) as under_way,
       (select count(*)::integer from template_copies) as copies,
       (select count(*)::integer from template_hosts h join templates t on t.id = h.template_id) as places`.execute(

@@ -76,7 +76,10 @@ test("an organization with more builds than there are places leaves places for t
 test("a build takes one upload of its context at a time, and none for longer than it waits for that", async () => {
   const { id } = await newBuild(world, { context: true, steps: [{ copy: { from: ".", to: "/app" } }] });
   await activateBuilder(world);
-  await sql`update builds set created_at = now() - interval '597 seconds' where id = ${id}`.execute(world.db);
+  const begun = new Date(Date.now() - 597_000).toISOString();
+  await sql`
+    update builds set created_at = now() - interval '1 hour', waits_for = jsonb_set(waits_for, '{since}', to_jsonb(${begun}::text))
+    where id = ${id}`.execute(world.db);
   const slow = request(`${world.url}/v1/builds/${id}/context`, {
     method: "PUT",
     headers: { authorization: `Bearer ${world.token}`, "content-type": "application/octet-stream" },

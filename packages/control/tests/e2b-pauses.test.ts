@@ -114,7 +114,7 @@ test("what was paused before it counted is counted by the migration", async () =
     (await world.call<Limits>("GET", "/v1/limits")).body.quotas.persistent_disk_gib.used;
   const before = await used();
   await sql`
-    delete from room_entries where account like 'persistent:%'`.execute(world.db);
+    delete from capacity_entries where account like 'persistent:%'`.execute(world.db);
   const persistent = await sql<{ gib: number }>`
     select coalesce(sum(disk_gib + ceil(memory_mib / 1024.0)), 0)::integer as gib from sandboxes
     where mode = 'persistent' and status not in ('failed', 'destroyed')`.execute(world.db);

@@ -66,7 +66,7 @@ test("however many organizations there are, there are no more series than were a
     world.db,
   );
   await sql`
-    insert into room_entries
+    insert into capacity_entries
     select 'org_' || lpad(n::text, 26, '0'), 1, 0, 1, 256, 1 from generate_series(1, 500) n`.execute(
     world.db,
   );

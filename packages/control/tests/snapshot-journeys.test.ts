@@ -37,13 +37,13 @@ async function hostId({ name }: FakeHost): Promise<string> {
 /** As if others had taken all of its memory. */
 async function fill(fake: FakeHost): Promise<void> {
   await sql`
-    insert into room_entries (account, sandboxes, machines, vcpus, memory_mib, disk_gib)
+    insert into capacity_entries (account, sandboxes, machines, vcpus, memory_mib, disk_gib)
     values (${await hostId(fake)}, 0, 0, 0, 4096, 0)`.execute(two.world.db);
 }
 
 /** The others have gone. */
 async function empty(): Promise<void> {
-  await sql`delete from room_entries where memory_mib = 4096`.execute(two.world.db);
+  await sql`delete from capacity_entries where memory_mib = 4096`.execute(two.world.db);
 }
 
 async function onFirst(create: () => Promise<{ readonly id: string }>): Promise<string> {

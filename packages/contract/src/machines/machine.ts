@@ -20,6 +20,7 @@ import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
 import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
+import { shownOwner } from "../vms/owner.ts";
 import { COMMAND_MAX_CHARS, STOP_TIMEOUT_DEFAULT_MS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { checkRequest, checkShown, healthShown } from "../checks/health-check.ts";
 import {
@@ -143,6 +144,7 @@ export const Machine = named(
   {
     id: Type.String(),
     name: Nullable(Type.String()),
+    owner: shownOwner,
     template: Type.String({ description: "Name of the template." }),
     size: Type.String(),
     status: Status,
@@ -189,6 +191,7 @@ export const Machine = named(
   {
     id: "mch_01kb3x7q9vt5c7r2m8n4p6w1yz",
     name: "worker",
+    owner: null,
     template: "base",
     size: "shared-cpu-1x",
     status: "running",

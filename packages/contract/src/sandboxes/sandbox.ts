@@ -11,6 +11,7 @@ import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
 import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
+import { shownOwner } from "../vms/owner.ts";
 import { sandboxModes, sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
 
@@ -107,6 +108,7 @@ export const Sandbox = named(
   {
     id: Type.String(),
     name: Nullable(Type.String()),
+    owner: shownOwner,
     template: Type.String({ description: "Name of the template." }),
     mode: Mode,
     size: Type.String(),
@@ -153,6 +155,7 @@ export const Sandbox = named(
   {
     id: exampleIds.sandbox,
     name: "build 7",
+    owner: null,
     template: "base",
     mode: "ephemeral",
     size: "shared-cpu-1x",

@@ -2,6 +2,7 @@
 
 import { Type } from "typebox";
 import { TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
+import { OwnerFilter } from "./owner.ts";
 
 export const vmListFilters = {
   template: Type.Optional(
@@ -11,6 +12,7 @@ export const vmListFilters = {
     }),
   ),
   host: Type.Optional(Type.String({ maxLength: 100, description: "Id of the host that they are on." })),
+  owner: Type.Optional(OwnerFilter),
   q: Type.Optional(
     Type.String({ maxLength: 100, description: "What their name, or their id, begins with." }),
   ),

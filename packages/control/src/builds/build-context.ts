@@ -17,7 +17,7 @@ import { getBuild } from "./builds.ts";
 import { findPullApart } from "./pull-apart.ts";
 
 const AGAIN_MS = 500;
-/** How long the microVM of a build may take to start. */
+/** How long the microVM of a build may take to start when nothing is known that it waits for. */
 const VM_WITHIN_MS = 300_000;
 
 export interface Upload {
@@ -66,11 +66,43 @@ export async function whileAwaited<T>(
   const { row } = await getBuild(context, caller, id);
   requireWaiting(row);
   using _open = context.openUploads.take(caller, { kind: { noun: "build" }, id });
-  const late = AbortSignal.timeout(Math.max(0, Math.ceil(row.context_left_ms)));
+  using late = new Lateness(context, caller, row);
   try {
-    return await send(AbortSignal.any([upload.gone, late]));
+    return await send(AbortSignal.any([upload.gone, late.signal]));
   } catch (error) {
-    throw late.aborted ? contextMissing() : error;
+    throw late.signal.aborted ? contextMissing() : error;
+  }
+}
+
+/** Aborts when a build has waited for its context for too long, which begins when its microVM is there. */
+class Lateness implements Disposable {
+  readonly #late = new AbortController();
+  readonly #over = new AbortController();
+
+  constructor(context: Context, caller: Caller, row: BuildRow) {
+    void this.#watch(context, caller, row);
+  }
+
+  get signal(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort();
+  }
+
+  async #watch(context: Context, caller: Caller, { id, context_left_ms: firstMs }: BuildRow): Promise<void> {
+    let leftMs = firstMs;
+    try {
+      while (leftMs > 0) {
+        await sleep(Math.ceil(leftMs), undefined, { signal: this.#over.signal });
+        leftMs = (await getBuild(context, caller, id)).row.context_left_ms;
+      }
+    } catch {
+      // The upload has ended, or the build cannot be read, which ends the upload as well.
+      if (this.#over.signal.aborted) return;
+    }
+    this.#late.abort();
   }
 }
 
@@ -123,7 +155,8 @@ export async function waitingVm(
       throw new SkerryError("host_unavailable", "The host of the build was removed.");
     const client = context.hosts.client(address);
     const isPulled = (await findPullApart(context, row)) === undefined;
-    if (!isPulled) endMs = performance.now() + VM_WITHIN_MS;
+    const isExplained = row.waits_for !== null && row.waits_for.kind !== "context";
+    if (!isPulled || isExplained) endMs = performance.now() + VM_WITHIN_MS;
     const vms = await client.listVms(gone);
     if (
       isPulled &&

@@ -57,13 +57,21 @@ export async function postponeBuild(
   return rows[0]?.same === false ? rows[0] : undefined;
 }
 
-/** Something is worth a look after so long, or as soon as it is woken. */
-export async function waitWithBuild(
+/**
+ * Its microVM runs, and waits for the context: a look is worth it after so long, or as soon as it is woken. The
+ * time within which the context has to come begins with the first of these waits.
+ */
+export async function waitForContext(
   db: Queries,
   { id, status }: Pick<BuildRow, "id" | "status">,
   seconds: number,
 ): Promise<void> {
   await sql`
-    update builds set retry_at = now() + ${seconds} * interval '1 second'
+    update builds set
+      retry_at = now() + ${seconds} * interval '1 second',
+      waits_for = ${keptWait("waits_for", CONTEXT_WAIT)},
+      version = version + case when ${isSameWait("waits_for", CONTEXT_WAIT)} then 0 else 1 end
     where id = ${id} and status = ${status}`.execute(db);
 }
+
+const CONTEXT_WAIT: NewWait = { kind: "context", id: null, name: null, text: "which its client sends" };

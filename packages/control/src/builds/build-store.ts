@@ -16,8 +16,7 @@ import { SWEPT_AT_ONCE } from "./build-log-store.ts";
 export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
   /** Until `ends_by`, by the database's clock. */
   readonly left_ms: number;
-  /** How long it still waits for its context: since its creation, or since its image was pulled in a microVM
-   *  of its own. */
+  /** How long it still waits for its context, from when its microVM was there to take it. */
   readonly context_left_ms: number;
 };
 export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position" | "bytes"> & {
@@ -33,7 +32,9 @@ const BUILD_WAIT_MAX_MS = 24 * 60 * 60_000;
 /** Of a row of `builds`. */
 export const buildColumns = sql`
   builds.*, (extract(epoch from ends_by - ${steadyNow}) * 1000)::float8 as left_ms,
-  (extract(epoch from coalesce(started_at, created_at) - ${ago(sql`${sql.lit(CONTEXT_WITHIN_MS)} * interval '1 millisecond'`)}) * 1000)::float8 as context_left_ms`;
+  case when waits_for ->> 'kind' = 'context'
+    then (extract(epoch from (waits_for ->> 'since')::timestamptz - ${ago(sql`${sql.lit(CONTEXT_WITHIN_MS)} * interval '1 millisecond'`)}) * 1000)::float8
+    else ${sql.lit(CONTEXT_WITHIN_MS)}::float8 end as context_left_ms`;
 const stepColumns = sql`*, position::float8 as position, bytes::float8 as bytes`;
 
 export async function insertBuild(
@@ -187,7 +188,7 @@ export async function releaseBuildVm(db: Queries, id: string, executionId: strin
 /** False where it waits for none. */
 export async function noteContext(db: Queries, id: string): Promise<boolean> {
   const { numAffectedRows } = await sql`
-    update builds set context = 'there', version = version + 1, retry_at = now()
+    update builds set context = 'there', waits_for = null, version = version + 1, retry_at = now()
     where id = ${id} and context = 'awaited' and status = 'queued'`.execute(db);
   return numAffectedRows === 1n;
 }

@@ -92,8 +92,6 @@ function waitsForOfBuild(row: BuildRow): WaitsFor | null {
   if (row.waits_for !== null) return waitsForOf(row.waits_for);
   if (row.status !== "queued") return null;
   const since = (row.started_at ?? row.created_at).toISOString();
-  // Its microVM is there before its context is.
-  const kind = row.context === "awaited" ? "context" : "host";
-  const text = kind === "context" ? "which its client sends" : "which starts its microVM";
-  return waitsForOf({ kind, id: kind === "host" ? row.host_id : null, name: null, text, since });
+  const text = "which starts its microVM";
+  return waitsForOf({ kind: "host", id: row.host_id, name: null, text, since });
 }

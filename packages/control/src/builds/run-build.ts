@@ -11,7 +11,7 @@ import { hostAddress } from "../hosts/host-rows.ts";
 import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
 import { waitsForOf } from "../waits/stored-wait.ts";
-import { waitWithBuild } from "./build-queue-store.ts";
+import { waitForContext } from "./build-queue-store.ts";
 import {
   beginTimeout,
   buildById,
@@ -149,7 +149,7 @@ async function startVm(
   }
   if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
   if (row.context_left_ms <= 0) throw contextMissing();
-  await waitWithBuild(context.db, row, CONTEXT_WAIT_S);
+  await waitForContext(context.db, row, CONTEXT_WAIT_S);
   return "waits";
 }
 

@@ -81,8 +81,8 @@ const persistentAccount = (orgId: string): string => `persistent:${orgId}`;
 /** Entries that are added meanwhile are not seen here, and stay. Each entry is deleted once, and counts in the sum of the transaction that deleted it. */
 async function balance(transaction: Queries, accounts: readonly string[]): Promise<void> {
   await sql`
-    with balanced as (delete from room_entries where account = any(${accounts}::text[]) returning *)
-    insert into room_entries
+    with balanced as (delete from capacity_entries where account = any(${accounts}::text[]) returning *)
+    insert into capacity_entries
     select account, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib)
     from balanced group by account`.execute(transaction);
 }
@@ -146,14 +146,14 @@ function heldBy(orgId: RawBuilder<unknown>) {
       ${sumOf("vcpus")} as held_vcpus, ${sumOf("memory_mib")} as held_memory_mib,
       ${sumOf("disk_gib", sql`account = ${orgId}`)} as held_disk_gib,
       ${sumOf("disk_gib", sql`account <> ${orgId}`)} as held_persistent_disk_gib
-    from room_entries where account in (${orgId}, 'persistent:' || ${orgId})`;
+    from capacity_entries where account in (${orgId}, 'persistent:' || ${orgId})`;
 }
 
 /** VMs on their way to a host hold it too. */
 function taken(hostId: RawBuilder<unknown>) {
   return sql`
     select count(*)::integer as entries, ${sumOf("vcpus")} as vcpus, ${sumOf("memory_mib")} as memory_mib
-    from room_entries where account = ${hostId}`;
+    from capacity_entries where account = ${hostId}`;
 }
 
 const hostColumns = sql`

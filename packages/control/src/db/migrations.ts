@@ -62,6 +62,8 @@ import { keptExecutions } from "./migrations/0064-kept-executions.ts";
 import { healthChecks } from "./migrations/0067-health-checks.ts";
 import { idleMachines } from "./migrations/0068-idle-machines.ts";
 import { vms } from "./migrations/0069-vms.ts";
+import { ownedVms } from "./migrations/0070-owned-vms.ts";
+import { capacityEntries } from "./migrations/0071-capacity-entries.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -129,6 +131,8 @@ const migrations = [
   { number: 67, name: "health-checks", text: healthChecks },
   { number: 68, name: "idle-machines", text: idleMachines },
   { number: 69, name: "vms", text: vms },
+  { number: 70, name: "owned-vms", text: ownedVms },
+  { number: 71, name: "capacity-entries", text: capacityEntries },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

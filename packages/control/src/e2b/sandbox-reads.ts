@@ -47,6 +47,8 @@ export async function readList(
     statuses: statuses ?? statusesOf(query),
     limit: query.limit ?? PAGE_MAX,
     metadata: readMetadata(query.metadata),
+    // Their clients know none that they have not made.
+    owner: "none",
     ...(query.order !== undefined && { order: query.order }),
     ...(query.template !== undefined && { templates: await versionsMeant(context, caller, query.template) }),
     ...(query.startedAfter !== undefined && { startedFrom: readTime("startedAfter", query.startedAfter) }),

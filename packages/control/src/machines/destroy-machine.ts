@@ -1,17 +1,25 @@
 // The end of a machine and of its disk.
 
-import type { Caller } from "../caller.ts";
+import type { VmOwner } from "@skerry/contract/vms/owner";
+import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { destroyByRequest } from "../vms/destroy-by-request.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 import { transitionMachine, type MachineRow } from "./machine-store.ts";
 import { getMachine, machineVms } from "./machines.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 
-export function destroyMachine(context: Context, caller: Caller, id: string): Promise<void> {
+/** Throws `owned` where it belongs to a resource that the call is not made by. */
+export function destroyMachine(
+  context: Context,
+  caller: Tenant,
+  id: string,
+  by?: Pick<VmOwner, "id">,
+): Promise<void> {
   return destroyByRequest(context, {
     kind: machineVms,
-    get: () => getMachine(context, caller, id),
+    get: async () => unlessOwned(machineVms, await getMachine(context, caller, id), by),
     mark: (row) => markDestroying(context, row),
     finish: (row) => finishDestroyingMachine(context, row),
   });

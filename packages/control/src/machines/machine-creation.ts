@@ -1,5 +1,6 @@
 // POST /v1/machines from the request to a machine that runs.
 
+import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { timed } from "../metrics/timed.ts";
@@ -22,31 +23,34 @@ import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 export function machineCreation(
   context: Context,
   caller: Caller,
-  { request, timing }: { readonly request: MachineCreateRequest; readonly timing: RequestTiming },
+  asked: Omit<NewMachineRequest, "caller">,
 ): Creation<Machine> {
   return {
-    create: async (attempt) => machineOf(await createMachine(context, { caller, request, timing }, attempt)),
+    create: async (attempt) => machineOf(await createMachine(context, { caller, ...asked }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
     // What is kept for a day has no values. They are those of the request: one with another body has another answer.
-    shown: (answer) => (mayReadEnv(caller, "machines") ? { ...answer, env: request.env ?? {} } : answer),
+    shown: (answer) =>
+      mayReadEnv(caller, "machines") ? { ...answer, env: asked.request.env ?? {} } : answer,
   };
 }
 
 interface NewMachineRequest {
   readonly caller: Caller;
   readonly request: MachineCreateRequest;
-  readonly timing: RequestTiming;
+  readonly timing: Pick<RequestTiming, "measure" | "measureStart">;
+  /** The resource that it is made for. */
+  readonly owner?: VmOwner;
 }
 
-async function createMachine(
+export async function createMachine(
   context: Context,
-  { caller, request, timing }: NewMachineRequest,
+  { caller, request, timing, owner }: NewMachineRequest,
   attempt: Attempt,
 ): Promise<MachineRow> {
   const params = await readMachineParams(context, caller, request);
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await timing.measure("place", () =>
-      takeRoom(context, { caller, params, attempt }),
+      takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, attempt }),
     );
     const from = fromOf(params.origin);
     return bringUp(context, row, { address, disk: "new", reason: null, timing, ...from });
@@ -55,7 +59,7 @@ async function createMachine(
 
 interface Placing {
   readonly caller: Caller;
-  readonly params: MachineParams;
+  readonly params: MachineParams & { readonly owner: VmOwner | null };
   readonly attempt: Attempt;
 }
 

@@ -18,7 +18,7 @@ import { machineVms } from "./machines.ts";
 
 const path = vmPath(machineVms);
 
-const acted = ["machine_not_found", "machine_destroyed", "machine_busy"] as const;
+const acted = ["machine_not_found", "machine_destroyed", "machine_busy", "owned"] as const;
 const started = [...acted, "disk_gone", "disk_unreadable", ...startErrors] as const;
 
 export const machineOperations = {
@@ -102,7 +102,7 @@ export const machineOperations = {
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "machines:write", role: "member", rate: "write" },
     audit: { action: "machine.destroy", resource: "machine" },
-    errors: ["machine_not_found"],
+    errors: ["machine_not_found", "owned"],
   },
 } as const satisfies Operations;
 

@@ -16,8 +16,9 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { startMachine } from "./start-machine.ts";
 import { stopMachineOnHost } from "./stop-machine.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { leaveToCleanup } from "../vms/postpone.ts";
-import { getMachine } from "./machines.ts";
+import { getMachine, machineVms } from "./machines.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 
 export const machinePowerActions = ["start", "stop", "restart"] as const;
@@ -34,7 +35,7 @@ export function carryOutPowerAction(
   }: { readonly id: string; readonly act: MachinePowerAction; readonly newDisk?: boolean },
 ): Promise<MachineRow> {
   return retryOnConflict(async () => {
-    const row = await getMachine(context, caller, id);
+    const row = unlessOwned(machineVms, await getMachine(context, caller, id));
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
     if (newDisk && !isAtRest(row)) throw notAtRest(row.status);
     return newDisk ? startByRequest(context, row, newDisk) : acts[act](context, row);

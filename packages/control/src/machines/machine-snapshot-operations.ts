@@ -57,6 +57,7 @@ export const machineSnapshotOperations = {
     audit: { action: "machine.rollback", resource: "machine" },
     errors: [
       ...inVmErrors(machineVms),
+      "owned",
       "disk_full",
       "machine_destroyed",
       "host_draining",

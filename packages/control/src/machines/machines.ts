@@ -20,6 +20,7 @@ import type { VmFilter } from "../vms/vm-filter.ts";
 import { readVmPage, type CountedPage, type VmListParams } from "../vms/vm-lists.ts";
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import { takesWork, type VmKind } from "../vms/vm-kind.ts";
+import { ownerOf } from "../vms/owned.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
 export async function listMachinesOf(
@@ -117,6 +118,7 @@ export function machineOf(row: MachineRow): Machine {
   return {
     id: row.id,
     name: row.name,
+    owner: ownerOf(row),
     template: row.template,
     size: row.size,
     status: row.status,

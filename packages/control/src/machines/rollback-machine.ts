@@ -12,6 +12,7 @@ import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { bringSnapshot } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { busy, destroyed, isAtRest } from "./machine-power-actions.ts";
 import { toldAsRollback, transitionMachine, type MachineRow } from "./machine-store.ts";
@@ -28,7 +29,7 @@ export async function rollBackMachine(
   { id, snapshot: asked }: { readonly id: string; readonly snapshot: string },
 ): Promise<MachineRow> {
   // What the path names comes first.
-  await getMachine(context, caller, id);
+  unlessOwned(machineVms, await getMachine(context, caller, id));
   return retryOnConflict(async () => {
     // Read anew each time: it may have been carried to another host, or deleted.
     const snapshot = await usableSnapshot(context, caller, { asked, of: "machine", into: id });

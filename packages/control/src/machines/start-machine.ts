@@ -192,7 +192,7 @@ export async function bringUp(
     readonly change?: MachineChange;
     readonly reason: string | null;
     readonly stop?: AbortSignal;
-    readonly timing?: RequestTiming;
+    readonly timing?: Pick<RequestTiming, "measureStart">;
   },
 ): Promise<MachineRow> {
   using _claim = keepVmClaim(context, row);

@@ -14,20 +14,21 @@ import type { Queries } from "../db/database.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { requireReading } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { tellUpdated } from "../vms/events/tell-updated.ts";
 import { changedMachine, changeText } from "./machine-changes.ts";
 import { busy, carryOutPowerAction, destroyed, isAtRest } from "./machine-power-actions.ts";
 import { bringCheck } from "./machine-checks.ts";
 import type { MachineRow } from "./machine-store.ts";
 import { updateMachineRow, type MachineUpdate } from "./machine-update-store.ts";
-import { getMachine } from "./machines.ts";
+import { getMachine, machineVms } from "./machines.ts";
 
 export async function updateMachine(
   context: Context,
   caller: Caller,
   { id, request }: { readonly id: string; readonly request: MachineUpdateRequest },
 ): Promise<MachineRow> {
-  await getMachine(context, caller, id);
+  unlessOwned(machineVms, await getMachine(context, caller, id));
   // The main process of a machine can read all that is on its disk.
   const runs = request.command ?? request.env ?? request.check?.command;
   if (runs !== undefined || request.command === null) requireReading(caller, "machine");

@@ -73,7 +73,7 @@ export async function organizationLoads(db: Queries, limit: number): Promise<Org
     with held as (
       select account, sum(sandboxes) as sandboxes, sum(machines) as machines, sum(vcpus) as vcpus,
              sum(memory_mib) as memory_mib, sum(disk_gib) as disk_gib
-      from room_entries join organizations on organizations.id = account
+      from capacity_entries join organizations on organizations.id = account
       group by account having sum(sandboxes) + sum(machines) > 0
     ), ranked as (
       select *, row_number() over (order by memory_mib desc, disk_gib desc, account) as rank from held

@@ -1,18 +1,26 @@
 // The end of a sandbox, and of what its commands have printed.
 
-import type { Caller } from "../caller.ts";
+import type { VmOwner } from "@skerry/contract/vms/owner";
+import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { destroyByRequest } from "../vms/destroy-by-request.ts";
 import { keepBeforeDestruction } from "../vms/executions/keep-output.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 import { getSandbox } from "./sandboxes.ts";
 
-export function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
+/** Throws `owned` where it belongs to a resource that the call is not made by. */
+export function destroySandbox(
+  context: Context,
+  caller: Tenant,
+  id: string,
+  by?: Pick<VmOwner, "id">,
+): Promise<void> {
   return destroyByRequest<SandboxRow>(context, {
     kind: sandboxVms,
-    get: () => getSandbox(context, caller, id),
+    get: async () => unlessOwned(sandboxVms, await getSandbox(context, caller, id), by),
     mark: (row) => transitionSandbox(context.db, row, "destroying", { reason: "destroyed by request" }),
     finish: (row) => finishDestroying(context, row),
   });

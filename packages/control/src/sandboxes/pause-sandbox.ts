@@ -8,9 +8,10 @@ import type { PauseOptions } from "../host-client/snapshot-calls.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { TRIES_MAX } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
-import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import { sandboxTable, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 import { beginPausing } from "./begin-pausing.ts";
 import { ended, notRunning } from "./sandboxes.ts";
@@ -32,7 +33,7 @@ export function pauseSandbox(
 ): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
-      const row = await settledSandbox(context, caller, id);
+      const row = unlessOwned(sandboxTable, await settledSandbox(context, caller, id));
       if (row.status === "paused") return row;
       if (row.status !== "running") throw notRunning(row);
       if (row.mode === "ephemeral" && !ephemeralToo) throw notPersistent();

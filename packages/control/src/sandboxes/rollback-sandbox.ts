@@ -17,12 +17,19 @@ import { usableSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { postpone } from "../vms/postpone.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { AGAIN, afterAttempt } from "./after-attempt.ts";
 import { adoptSandbox, findSandboxVersion } from "./adoption-store.ts";
 import type { SandboxFact } from "./sandbox-facts.ts";
-import { findSandbox, statusesPastSaving, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import {
+  sandboxTable,
+  findSandbox,
+  statusesPastSaving,
+  transitionSandbox,
+  type SandboxRow,
+} from "./sandbox-store.ts";
 import { getSandbox, notRunning } from "./sandboxes.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
@@ -34,7 +41,7 @@ export async function rollBackSandbox(
   { id, snapshot: asked }: { readonly id: string; readonly snapshot: string },
 ): Promise<SandboxRow> {
   // What the path names comes first.
-  await getSandbox(context, caller, id);
+  unlessOwned(sandboxTable, await getSandbox(context, caller, id));
   return retryOnConflict(
     async () => {
       // Read anew each time: it may have been carried to another host, or deleted.

@@ -2,6 +2,7 @@
 // leaves nothing half done: this request finishes the sandbox, or the reconciler does once this request's claim on the row has lapsed.
 
 import { SkerryError } from "@skerry/contract/errors";
+import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { timed } from "../metrics/timed.ts";
 import { findSandbox, insertSandbox, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
@@ -45,19 +46,21 @@ interface NewSandboxRequest {
   readonly caller: Caller;
   readonly request: SandboxCreateRequest;
   readonly timing: RequestTiming;
+  /** The resource that it is made for. */
+  readonly owner?: VmOwner;
   /** Writes what belongs to the sandbox in the transaction that writes its row. */
   readonly writeMore?: (transaction: Queries, id: string) => Promise<void>;
 }
 
 async function createSandbox(
   context: Context,
-  { caller, request, timing, writeMore }: NewSandboxRequest,
+  { caller, request, timing, owner, writeMore }: NewSandboxRequest,
   attempt: Attempt,
 ): Promise<SandboxRow> {
   const params = await readSandboxParams(context, caller, request);
   return timed(context.metrics.sandboxCreation, async () => {
     const { row, address } = await timing.measure("place", () =>
-      takeRoom(context, { caller, params, attempt, writeMore }),
+      takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, attempt, writeMore }),
     );
     using _claim = keepVmClaim(context, row);
     return await start(context, row, { address, attempt, timing, origin: params.origin });
@@ -66,7 +69,7 @@ async function createSandbox(
 
 interface Placing {
   readonly caller: Caller;
-  readonly params: SandboxParams;
+  readonly params: SandboxParams & { readonly owner: VmOwner | null };
   readonly attempt: Attempt;
   readonly writeMore: NewSandboxRequest["writeMore"];
 }

@@ -94,6 +94,7 @@ export const sandboxOperations = {
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.update", resource: "sandbox" },
     errors: [
+      "owned",
       "sandbox_not_found",
       "sandbox_not_running",
       "sandbox_expired",
@@ -113,7 +114,7 @@ export const sandboxOperations = {
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.destroy", resource: "sandbox" },
-    errors: ["sandbox_not_found"],
+    errors: ["sandbox_not_found", "owned"],
   },
   keepSandboxAlive: {
     surface: "v1",
@@ -129,7 +130,7 @@ export const sandboxOperations = {
     answers: { 200: Sandbox },
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.keepalive", resource: "sandbox" },
-    errors: ["sandbox_not_found", "sandbox_not_running", "sandbox_expired", "invalid_duration"],
+    errors: ["sandbox_not_found", "sandbox_not_running", "sandbox_expired", "owned", "invalid_duration"],
   },
   pauseSandbox: {
     surface: "v1",
@@ -147,6 +148,7 @@ export const sandboxOperations = {
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.pause", resource: "sandbox" },
     errors: [
+      "owned",
       "sandbox_not_found",
       "sandbox_not_running",
       "sandbox_expired",

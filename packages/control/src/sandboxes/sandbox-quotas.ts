@@ -2,7 +2,7 @@ import type { SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Size } from "@skerry/contract/sizes";
 import type { Amounts } from "../capacity/check-quotas.ts";
 
-/** What a sandbox counts beside the memory and the CPUs of its size; as the database counts it, in `room_entries_of`. */
+/** What a sandbox counts beside the memory and the CPUs of its size; as the database counts it, in `capacity_entries_of`. */
 export function sandboxQuotas({
   mode,
   diskGib,

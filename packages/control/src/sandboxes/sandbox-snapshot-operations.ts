@@ -43,6 +43,6 @@ export const sandboxSnapshotOperations = {
     answers: { 200: Sandbox },
     access: { scope: "sandboxes:write", role: "member", rate: "expensive" },
     audit: { action: "sandbox.rollback", resource: "sandbox" },
-    errors: [...inVmErrors(sandboxVms), "unknown_snapshot", "snapshot_not_found"],
+    errors: [...inVmErrors(sandboxVms), "owned", "unknown_snapshot", "snapshot_not_found"],
   },
 } as const satisfies Operations;

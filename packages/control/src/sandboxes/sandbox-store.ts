@@ -76,10 +76,13 @@ const columns = [
   "port_options",
   "rollback",
   "next_event",
+  "owner_kind",
+  "owner_id",
+  "owner_name",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
-const sandboxTable = { noun: "sandbox", table: "sandboxes" } as const;
+export const sandboxTable = { noun: "sandbox", table: "sandboxes" } as const;
 
 /** Throws `name_taken`. */
 export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<SandboxRow> {

@@ -13,6 +13,7 @@ import {
   findSandbox,
   keepSandboxAlive,
   listSandboxes,
+  sandboxTable,
   statusesPastSaving,
   statusesWithoutTime,
   type FoundSandbox,
@@ -28,6 +29,7 @@ import { readDuration } from "../values/durations.ts";
 import type { VmFilter } from "../vms/vm-filter.ts";
 import { readVmPage, type CountedPage, type VmListParams } from "../vms/vm-lists.ts";
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
+import { ownerOf, unlessOwned } from "../vms/owned.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
 export async function listSandboxesOf(
@@ -45,8 +47,7 @@ export function listSandboxRows(
   params: VmListParams<SandboxStatus>,
 ): Promise<CountedPage<SandboxRow, SandboxStatus>> {
   const kind = {
-    noun: "sandbox",
-    table: "sandboxes",
+    ...sandboxTable,
     statuses: sandboxStatuses,
     statusesAlive: sandboxStatusesAlive,
     list: (filter: VmFilter<SandboxStatus>) => listSandboxes(context.db, filter),
@@ -57,7 +58,7 @@ export function listSandboxRows(
 export async function getSandbox(context: Context, caller: Tenant, id: string): Promise<FoundSandbox> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
-  if (row === undefined) throw vmNotFound({ noun: "sandbox", table: "sandboxes" }, id);
+  if (row === undefined) throw vmNotFound(sandboxTable, id);
   return row;
 }
 
@@ -89,7 +90,7 @@ export async function keepAlive(
   caller: Caller,
   { id, timeout, maySooner = false }: KeepAliveParams,
 ): Promise<Sandbox> {
-  const row = await getSandbox(context, caller, id);
+  const row = unlessOwned(sandboxTable, await getSandbox(context, caller, id));
   const askedMs = timeout === undefined ? row.timeout_ms : readDuration("timeout", timeout);
   const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
   const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs, maySooner });
@@ -115,6 +116,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
   return {
     id: row.id,
     name: row.name,
+    owner: ownerOf(row),
     template: row.template,
     mode: row.mode,
     size: row.size,

@@ -9,9 +9,10 @@ import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { merged } from "../values/merged.ts";
 import { tellUpdated } from "../vms/events/tell-updated.ts";
+import { unlessOwned } from "../vms/owned.ts";
 import { checkVmName } from "../vms/vm-names.ts";
 import { readPauseAfterIdle } from "./sandbox-params.ts";
-import { statusesPastSaving, type SandboxRow } from "./sandbox-store.ts";
+import { sandboxTable, statusesPastSaving, type SandboxRow } from "./sandbox-store.ts";
 import { updateSandboxRow, type SandboxUpdate } from "./sandbox-update-store.ts";
 import { getSandbox, notRunning } from "./sandboxes.ts";
 
@@ -22,7 +23,7 @@ export function updateSandbox(
 ): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
-      const seen = await getSandbox(context, caller, id);
+      const seen = unlessOwned(sandboxTable, await getSandbox(context, caller, id));
       if (statusesPastSaving.includes(seen.status)) throw notRunning(seen);
       const update = changedSandbox(seen, request);
       const changed = fields.filter(([, column]) => !isDeepStrictEqual(seen[column], update[column]));

@@ -23,7 +23,7 @@ export async function measureUsage(db: Database): Promise<number> {
   const { numAffectedRows } = await sql`
     insert into usage_samples (${columns})
     select account, ${thisMinute}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0, 0
-    from room_entries join organizations on organizations.id = account
+    from capacity_entries join organizations on organizations.id = account
     -- Builds take vCPUs, and are neither of the two.
     group by account having sum(sandboxes) + sum(machines) > 0 or sum(vcpus) > 0
     union all

@@ -2,6 +2,7 @@
 
 import { CRASH_LOOP_RESTARTS, HEALTHY_AFTER_S } from "@skerry/contract/machines/machine-status";
 import { sql, type RawBuilder, type SqlBool } from "kysely";
+import { hasOwner } from "./owned.ts";
 
 /** Which of any status. */
 export interface VmTraits {
@@ -9,6 +10,8 @@ export interface VmTraits {
   /** Made from one of these. */
   readonly templates?: readonly string[];
   readonly host?: string;
+  /** By `OwnerFilter`. */
+  readonly owner?: string;
   /** What the name or the id begins with. */
   readonly q?: string;
   readonly createdAfter?: Date;
@@ -53,6 +56,7 @@ export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder
   if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
   if (templates !== undefined) conditions.push(sql`template = any(${[...templates]}::text[])`);
   if (host !== undefined) conditions.push(sql`host_id = ${host}`);
+  if (filter.owner !== undefined) conditions.push(hasOwner(filter.owner));
   if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
   if (filter.crashLoop === true) conditions.push(isInCrashLoop);
   if (filter.unhealthy === true) conditions.push(isUnhealthy);

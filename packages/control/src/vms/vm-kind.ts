@@ -6,9 +6,10 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { OwnerColumns } from "./owned.ts";
 
 /** What the rows of both have. */
-export interface VmRow {
+export interface VmRow extends OwnerColumns {
   readonly id: string;
   readonly org_id: string;
   readonly status: string;

@@ -19,6 +19,7 @@ export interface VmListParams<Status extends string> extends PageParams {
   readonly template?: string;
   readonly templates?: readonly string[];
   readonly host?: string;
+  readonly owner?: string;
   readonly q?: string;
   readonly created_after?: string;
   readonly startedFrom?: Date;
@@ -49,7 +50,7 @@ export async function readVmPage<Row extends { readonly id: string }, Status ext
   params: VmListParams<Status>,
 ): Promise<CountedPage<Row, Status>> {
   for (const [name, value] of Object.entries(params.metadata)) checkText(`metadata.${name}`, name + value);
-  for (const field of ["template", "host", "q"] as const) {
+  for (const field of ["template", "host", "owner", "q"] as const) {
     const text = params[field];
     if (text !== undefined) checkText(field, text);
   }

@@ -63,7 +63,7 @@ export async function forgetBuildsAndVms({ db, host }: World): Promise<void> {
 /** What the rows of builds and VMs hold of the fake host. */
 export async function heldMemoryMib({ db }: World): Promise<number> {
   const { rows } = await sql<{ held: number }>`
-    select coalesce(sum(memory_mib), 0)::integer as held from room_entries where account like 'hst_%'`.execute(
+    select coalesce(sum(memory_mib), 0)::integer as held from capacity_entries where account like 'hst_%'`.execute(
     db,
   );
   return rows[0]?.held ?? 0;

@@ -174,7 +174,7 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 100,
     because: "One for each class and token; those of tokens that have ended go.",
   },
-  room_entries: { rows: 1_000, rowBytes: 100, because: "They are folded where they are more than 64." },
+  capacity_entries: { rows: 1_000, rowBytes: 100, because: "They are folded where they are more than 64." },
   usage_samples: { rows: 2_880 + 30 * 144, rowBytes: 150, because: "One for a minute, and later for ten." },
   audit_events: {
     // Of each day; calls of one kind beyond them are folded by the minute.

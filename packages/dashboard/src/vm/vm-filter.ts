@@ -24,7 +24,7 @@ const flagOf: Readonly<Record<string, string>> = { q: "search", created_after: "
 
 /** Those that are alive, unless a status is asked for or all that was made since a time. */
 export function vmFilter<Filter>({ path, command: start, method, item }: VmListWords): VmFilter<Filter> {
-  const given = filtersOf("status", "q", "template", "host", "created_after");
+  const given = filtersOf("status", "q", "template", "host", "owner", "created_after");
   const { created_after: createdAfter, ...plain } = given;
   const hasEnded = given["status"] !== undefined || createdAfter !== undefined;
   const alive = hasEnded ? {} : { alive: true };

@@ -98,13 +98,14 @@ def vm_filter(
     alive: Optional[bool],
     metadata: Optional[Mapping[str, str]],
     host: Optional[str],
+    owner: Optional[str],
     q: Optional[str],
     created_after: Optional[str],
 ) -> Dict[str, QueryValue]:
     """What lists of sandboxes and of machines are filtered by."""
     labels = {f"metadata.{key}": value for key, value in (metadata or {}).items()}
     fields: Dict[str, QueryValue] = {"status": status, "template": template, "alive": alive}
-    return {**fields, "host": host, "q": q, "created_after": created_after, **labels}
+    return {**fields, "host": host, "owner": owner, "q": q, "created_after": created_after, **labels}
 
 
 def is_passing(error: SkerryError) -> bool:

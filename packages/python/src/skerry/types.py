@@ -127,6 +127,7 @@ BuildErrorCode = Literal[
     "machine_destroyed",
     "vm_not_running",
     "vm_in_use",
+    "owned",
     "stale_execution",
     "not_snapshotable",
     "snapshot_damaged",
@@ -309,6 +310,7 @@ ErrorCode = Literal[
     "machine_destroyed",
     "vm_not_running",
     "vm_in_use",
+    "owned",
     "stale_execution",
     "not_snapshotable",
     "snapshot_damaged",
@@ -765,6 +767,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "operator_organization": 409,
     "organization_not_empty": 409,
     "organization_not_found": 404,
+    "owned": 409,
     "path_is_directory": 409,
     "path_not_directory": 409,
     "path_not_file": 409,
@@ -1954,6 +1957,13 @@ class LoginCodeQuestion(TypedDict):
     code: str
 
 
+class MachineOwner(TypedDict):
+    #: Such as `app`.
+    kind: str
+    id: str
+    name: Optional[str]
+
+
 class MachinePending(TypedDict, total=False):
     size: SizeName
     command: Optional[str]
@@ -2025,6 +2035,9 @@ class MachineWaitsFor(TypedDict):
 class Machine(TypedDict):
     id: str
     name: Optional[str]
+    #: The resource that it belongs to, which makes and ends it: calls that would take it away answer `owned`. Null: it
+    #: was created by a call of its own.
+    owner: Optional[MachineOwner]
     #: Name of the template.
     template: str
     size: SizeName
@@ -2621,6 +2634,13 @@ class RollbackRequest(TypedDict):
     snapshot: str
 
 
+class SandboxInfoOwner(TypedDict):
+    #: Such as `app`.
+    kind: str
+    id: str
+    name: Optional[str]
+
+
 class SandboxInfoWaitsFor(TypedDict):
     #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
     #: `context`: the context of a build. `attempt`: the time of the next attempt.
@@ -2637,6 +2657,9 @@ class SandboxInfoWaitsFor(TypedDict):
 class SandboxInfo(TypedDict):
     id: str
     name: Optional[str]
+    #: The resource that it belongs to, which makes and ends it: calls that would take it away answer `owned`. Null: it
+    #: was created by a call of its own.
+    owner: Optional[SandboxInfoOwner]
     #: Name of the template.
     template: str
     #: `ephemeral`: destroyed when its timeout expires. `persistent`: paused then, with its memory and its disk, and

@@ -52,12 +52,13 @@ export function filterQuery(filter: {
   readonly crashLoop?: boolean | undefined;
   readonly unhealthy?: boolean | undefined;
   readonly host?: string | undefined;
+  readonly owner?: string | undefined;
   readonly q?: string | undefined;
   readonly createdAfter?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }): Readonly<Record<string, string | undefined>> {
   const labels = Object.entries(filter.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value]);
-  const { status, template, alive, host, q, createdAfter: created_after, crashLoop } = filter;
+  const { status, template, alive, host, owner, q, createdAfter: created_after, crashLoop } = filter;
   const crash_loop = crashLoop?.toString();
   const unhealthy = filter.unhealthy?.toString();
   const fields = {
@@ -67,6 +68,7 @@ export function filterQuery(filter: {
     crash_loop,
     unhealthy,
     host,
+    owner,
     q,
     created_after,
   };

@@ -30,6 +30,8 @@ export interface SandboxFilter {
   readonly template?: string | undefined;
   /** Id of the host that they are on. */
   readonly host?: string | undefined;
+  /** What they belong to: `none`, a kind of resource, or one of them as `KIND:ID-OR-NAME`. */
+  readonly owner?: string | undefined;
   /** What their name, or their id, begins with. */
   readonly q?: string | undefined;
   /** Only those made after this time, in ISO 8601. */

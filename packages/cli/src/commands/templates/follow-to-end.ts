@@ -1,5 +1,6 @@
 // A build from its beginning to its end, as a command shows it: what it prints, on standard error, and why it failed.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Build, PushOptions, Skerry } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
 import { CliError, InterruptedError } from "../../errors/errors.ts";
@@ -29,6 +30,7 @@ export async function followToEnd(
         void print(`${one.id} ${deed(one)}.`);
         // Until there is one, the context is not taken and nothing is logged.
         printed = printed.then(() => cli.waits.during(WAIT, () => firstLine));
+        void tellWaits(cli, client, { id: one.id, firstLine });
       },
       onLine: ({ step, text }) => {
         hasBegun();
@@ -47,6 +49,24 @@ export async function followToEnd(
     throw error;
   } finally {
     hasBegun();
+  }
+}
+
+const LOOK_MS = 5_000;
+
+/** Says beside the wait what the build itself says that it waits for. */
+async function tellWaits(
+  cli: Cli,
+  client: Skerry,
+  { id, firstLine }: { readonly id: string; readonly firstLine: Promise<void> },
+): Promise<void> {
+  let isOver = false;
+  void firstLine.then(() => (isOver = true));
+  while (!isOver && !cli.signal.aborted) {
+    // A look that fails is made again; the build's own calls tell what is wrong.
+    const build = await client.builds.get(id, { signal: cli.signal }).catch(() => undefined);
+    if (build?.waits_for) cli.waits.tell(`it ${build.waits_for.reason}`);
+    await Promise.race([sleep(LOOK_MS, undefined, { ref: false }), firstLine]);
   }
 }
 

@@ -14,6 +14,7 @@ export interface ListFlags<Status extends string> {
   readonly status?: Status;
   readonly template?: string;
   readonly host?: string;
+  readonly owner?: string;
   readonly search?: string;
   readonly createdAfter?: string;
   readonly crashLoop?: boolean;
@@ -33,6 +34,7 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
     )
     .option("--template <name>", "only those made from it, in any version where it has no tag")
     .option("--host <id>", "only those on this host")
+    .option("--owner <owner>", "only those that belong to it: KIND, KIND:NAME, or `none`")
     .option("--search <text>", "only those whose name, or id, begins with it")
     .option("--created-after <time>", "only those made after it: 1h for an hour ago, or a time in ISO 8601")
     .option("--metadata <KEY=VALUE>", "only those with this label; repeatable", collectPair)
@@ -52,6 +54,7 @@ interface Filter<Status extends string> {
   readonly crashLoop?: boolean;
   readonly unhealthy?: boolean;
   readonly host?: string;
+  readonly owner?: string;
   readonly q?: string;
   readonly createdAfter?: string;
   readonly template?: string;
@@ -75,10 +78,10 @@ export async function listed<Item, Status extends string>(
   flags: ListFlags<Status>,
   signal: AbortSignal,
 ): Promise<Listed<Item>> {
-  const { status, template, metadata, limit, counts, host, search: q, crashLoop, unhealthy } = flags;
+  const { status, template, metadata, limit, counts, host, owner, search: q, crashLoop, unhealthy } = flags;
   const createdAfter = flags.createdAfter === undefined ? undefined : timeMeant(flags.createdAfter);
   const filter: Filter<Status> = given({
-    ...{ status, template, metadata, host, q, createdAfter, crashLoop, unhealthy },
+    ...{ status, template, metadata, host, owner, q, createdAfter, crashLoop, unhealthy },
   });
   if (flags.all !== true) {
     const alive = status === undefined ? { alive: true } : {};

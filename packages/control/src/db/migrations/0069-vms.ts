@@ -25,10 +25,17 @@ const ofMachines = [
 
 const list = (columns: readonly string[]) => columns.join(", ");
 
-/** Places of rows (`ctid`) are what the version before deletes rows by that are over. */
-const view = (table: string, kind: string, own: readonly string[]) => `
-create view ${table} as select ${list([...shared, ...own])}, ctid from vms where kind = '${kind}';
+/**
+ * Places of rows (`ctid`) are what the version before deletes rows by that are over. A later migration may add
+ * columns, at the end alone.
+ */
+const view = (table: string, kind: string, columns: readonly string[], added: readonly string[]) => `
+create or replace view ${table} as select ${list([...columns, "ctid", ...added])} from vms where kind = '${kind}';
 `;
+export const sandboxesView = (added: readonly string[] = []) =>
+  view("sandboxes", "sandbox", [...shared, ...ofSandboxes], added);
+export const machinesView = (added: readonly string[] = []) =>
+  view("machines", "machine", [...shared, ...ofMachines], added);
 
 /**
  * Indexes that both tables had, over both kinds. The names of VMs stay in an index for each kind, whose
@@ -126,8 +133,8 @@ drop table machines;
 alter table restarts add constraint restarts_machine_id_fkey foreign key (machine_id) references vms (id) on delete cascade;
 alter table machine_ends add constraint machine_ends_machine_id_fkey foreign key (machine_id) references vms (id) on delete cascade;
 ${sharedIndexes}
-${view("sandboxes", "sandbox", ofSandboxes)}
-${view("machines", "machine", ofMachines)}
+${sandboxesView()}
+${machinesView()}
 
 -- As before, of both kinds.
 create or replace function room_entries_of(vm vms, sign bigint) returns setof room_entry language sql immutable as $$

@@ -36,6 +36,10 @@ export interface VmColumns<Status extends string> {
   snapshot_id: string | null;
   /** The internal snapshot of the fork that made it. */
   forked_by: string | null;
+  /** The resource that it belongs to: `owner_kind` and `owner_id`, or neither. */
+  owner_kind: ColumnType<string | null, string | null | undefined, never>;
+  owner_id: ColumnType<string | null, string | null | undefined, never>;
+  owner_name: ColumnType<string | null, string | null | undefined, string | null>;
   created_at: Generated<Date>;
   started_at: SetTime;
   destroyed_at: SetTime;

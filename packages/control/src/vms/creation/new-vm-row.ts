@@ -1,7 +1,8 @@
 import type { Egress } from "@skerry/contract/vms/egress";
+import type { OwnerColumns } from "../owned.ts";
 
 /** What the row of a sandbox and that of a machine begin with. */
-export interface NewVmRow {
+export interface NewVmRow extends Partial<OwnerColumns> {
   readonly id: string;
   readonly org_id: string;
   readonly name: string | null;

@@ -1,14 +1,18 @@
 import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
+import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { NewVmRow } from "./new-vm-row.ts";
-import type { Caller } from "../../caller.ts";
+import type { Tenant } from "../../caller.ts";
 import type { EgressParams } from "../egress/egress-params.ts";
 import type { Found } from "../../capacity/reservation.ts";
+import { ownerColumnsOf } from "../owned.ts";
 import type { VmKind } from "../vm-kind.ts";
 
 interface NewVmParams extends Pick<NewVmRow, "name" | "env" | "metadata"> {
   readonly size: Size;
   readonly egress: EgressParams;
+  /** Null: it belongs to no resource. Names of those that do are free of the organization's names. */
+  readonly owner: VmOwner | null;
 }
 
 export interface NewVmPlace extends Pick<Found, "egress"> {
@@ -19,15 +23,16 @@ export interface NewVmPlace extends Pick<Found, "egress"> {
 /** What was asked for, where room for it was found. */
 export function newVm(
   noun: VmKind["noun"],
-  { orgId }: Caller,
-  { name, size, env, metadata, egress: policy }: NewVmParams,
+  { orgId }: Tenant,
+  { name, size, env, metadata, egress: policy, owner }: NewVmParams,
   { template, host, egress }: NewVmPlace,
 ): NewVmRow {
   return {
     id: newId(noun),
     org_id: orgId,
     name,
-    unique_name: name,
+    unique_name: owner === null ? name : null,
+    ...ownerColumnsOf(owner),
     template: template.name,
     size: size.name,
     vcpus: size.vcpus,

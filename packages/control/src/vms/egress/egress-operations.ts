@@ -21,7 +21,7 @@ export function setEgressOperation(kind: VmKind) {
     versioned: true,
     access: { scope: `${table}:write`, role: "member", rate: "write" },
     audit: { action: `${noun}.egress.set`, resource: noun },
-    errors: [...inVmErrors(kind), ...egressErrors],
+    errors: [...inVmErrors(kind), "owned", ...egressErrors],
   } as const satisfies Operation;
 }
 

@@ -4,10 +4,19 @@ import { sql } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type { Selectable } from "kysely";
 import type { Database, Tables } from "../../db/database.ts";
+import type { OwnerColumns } from "../owned.ts";
 
 type Row = Pick<
   Selectable<Tables["vms"]>,
-  "id" | "org_id" | "status" | "reason" | "host_id" | "execution_id" | "egress" | "egress_version"
+  | keyof OwnerColumns
+  | "id"
+  | "org_id"
+  | "status"
+  | "reason"
+  | "host_id"
+  | "execution_id"
+  | "egress"
+  | "egress_version"
 >;
 
 /** Replaces the policy of one that runs, or is paused; the last writer wins, unless it names the version that it replaces. Undefined where it is

@@ -11,6 +11,7 @@ import type { IfMatch } from "../../http/etag.ts";
 import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { retryOnConflict } from "../../db/retry-on-conflict.ts";
+import { unlessOwned } from "../owned.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { clientOf, takesWork, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
 
@@ -27,7 +28,7 @@ export async function setEgress(
 ): Promise<EgressReport> {
   const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
   const { kind, ifMatch } = params;
-  const { id } = await kind.get(context, caller, params.id);
+  const { id } = unlessOwned(kind, await kind.get(context, caller, params.id));
   const change = async () => {
     const row = await store(context, caller, { kind, id, egress, ifMatch });
     if (row.status === "paused") return reportOf(row, noTraffic);

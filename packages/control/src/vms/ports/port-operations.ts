@@ -48,7 +48,7 @@ export function setPortAccessOperation(kind: VmKind) {
     answers: { 200: PortAccess },
     access: { scope: `${table}:write`, role: "member", rate: "write" },
     audit: { action: `${noun}.port.update`, resource: noun },
-    errors: [`${noun}_not_found`, "invalid_port", "quota_exceeded"],
+    errors: [`${noun}_not_found`, "owned", "invalid_port", "quota_exceeded"],
   } as const satisfies Operation;
 }
 

@@ -4,6 +4,7 @@ import type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 import { authorize } from "../../api/authorize.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
+import { unlessOwned } from "../owned.ts";
 import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
 import { closePort, openPort, publicPorts, PUBLIC_PORTS_MAX } from "./port-store.ts";
 import { EVERY_PORT, isPublicPort } from "../public-ports.ts";
@@ -40,7 +41,7 @@ export async function setPortAccess(
   caller: Caller,
   { kind, id, port, isPublic }: VmRef & { readonly port: number; readonly isPublic: boolean },
 ): Promise<PortAccess> {
-  await kind.get(context, caller, id);
+  unlessOwned(kind, await kind.get(context, caller, id));
   if (isPublic) requireOpening(caller, kind);
   const owned = { orgId: caller.orgId, id, port };
   if (!isPublic) await closePort(context.db, owned);

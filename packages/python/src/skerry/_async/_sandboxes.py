@@ -98,10 +98,11 @@ class AsyncSandboxes(AsyncVmCalls):
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
         host: Optional[str] = None,
+        owner: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
     ) -> AsyncIterator[AsyncSandbox]:
-        """Every sandbox that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have neither failed nor been destroyed."""
+        """Every sandbox that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``owner``: what they belong to, as ``none``, a kind of resource or ``KIND:ID-OR-NAME``. ``alive``: only those that have neither failed nor been destroyed."""
         items = every_item(
             lambda cursor: self.page(
                 status=status,
@@ -109,6 +110,7 @@ class AsyncSandboxes(AsyncVmCalls):
                 alive=alive,
                 metadata=metadata,
                 host=host,
+                owner=owner,
                 q=q,
                 created_after=created_after,
                 cursor=cursor,
@@ -125,6 +127,7 @@ class AsyncSandboxes(AsyncVmCalls):
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
         host: Optional[str] = None,
+        owner: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
         limit: Optional[int] = None,
@@ -140,6 +143,7 @@ class AsyncSandboxes(AsyncVmCalls):
                 alive=alive,
                 metadata=metadata,
                 host=host,
+                owner=owner,
                 q=q,
                 created_after=created_after,
             ),

@@ -92,12 +92,13 @@ class Machines(VmCalls):
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
         host: Optional[str] = None,
+        owner: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
         crash_loop: Optional[bool] = None,
         unhealthy: Optional[bool] = None,
     ) -> Iterator[Machine]:
-        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have not been destroyed. ``crash_loop``: only those that their policy starts again and again. ``unhealthy``: only those whose health check fails."""
+        """Every machine that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``owner``: what they belong to, as ``none``, a kind of resource or ``KIND:ID-OR-NAME``. ``alive``: only those that have not been destroyed. ``crash_loop``: only those that their policy starts again and again. ``unhealthy``: only those whose health check fails."""
         items = every_item(
             lambda cursor: self.page(
                 status=status,
@@ -105,6 +106,7 @@ class Machines(VmCalls):
                 alive=alive,
                 metadata=metadata,
                 host=host,
+                owner=owner,
                 q=q,
                 created_after=created_after,
                 crash_loop=crash_loop,
@@ -123,6 +125,7 @@ class Machines(VmCalls):
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
         host: Optional[str] = None,
+        owner: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
         crash_loop: Optional[bool] = None,
@@ -140,6 +143,7 @@ class Machines(VmCalls):
                 alive=alive,
                 metadata=metadata,
                 host=host,
+                owner=owner,
                 q=q,
                 created_after=created_after,
             ),

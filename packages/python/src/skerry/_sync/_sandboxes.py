@@ -99,10 +99,11 @@ class Sandboxes(VmCalls):
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
         host: Optional[str] = None,
+        owner: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
     ) -> Iterator[Sandbox]:
-        """Every sandbox that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have neither failed nor been destroyed."""
+        """Every sandbox that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``owner``: what they belong to, as ``none``, a kind of resource or ``KIND:ID-OR-NAME``. ``alive``: only those that have neither failed nor been destroyed."""
         items = every_item(
             lambda cursor: self.page(
                 status=status,
@@ -110,6 +111,7 @@ class Sandboxes(VmCalls):
                 alive=alive,
                 metadata=metadata,
                 host=host,
+                owner=owner,
                 q=q,
                 created_after=created_after,
                 cursor=cursor,
@@ -126,6 +128,7 @@ class Sandboxes(VmCalls):
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
         host: Optional[str] = None,
+        owner: Optional[str] = None,
         q: Optional[str] = None,
         created_after: Optional[str] = None,
         limit: Optional[int] = None,
@@ -141,6 +144,7 @@ class Sandboxes(VmCalls):
                 alive=alive,
                 metadata=metadata,
                 host=host,
+                owner=owner,
                 q=q,
                 created_after=created_after,
             ),

@@ -62,7 +62,7 @@ function summed(things: readonly Thing[]): Record<string, Sums> {
 async function entries(db: Queries): Promise<Record<string, Sums>> {
   const { rows } = await sql<Thing>`
     select account, sandboxes::integer, machines::integer, vcpus::integer, memory_mib::integer, disk_gib::integer
-    from room_entries`.execute(db);
+    from capacity_entries`.execute(db);
   return summed(rows);
 }
 
@@ -210,6 +210,6 @@ test("entries do not grow in number with what comes and goes", async () => {
     const { id } = await world.createSandbox();
     await world.call("DELETE", `/v1/sandboxes/${id}`);
   }
-  const { rows } = await sql<{ account: string }>`select account from room_entries`.execute(world.db);
+  const { rows } = await sql<{ account: string }>`select account from capacity_entries`.execute(world.db);
   expect(rows.length).toBeLessThan(120);
 });

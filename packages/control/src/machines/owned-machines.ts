@@ -1,0 +1,42 @@
+// Machines that a resource of another room makes for itself, in its background service. A machine is written with its
+// owner, so a service that died in between finds it by `ownedVms` and makes no second one.
+
+import { scopes } from "@skerry/contract/organizations/scopes";
+import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
+import type { VmOwner } from "@skerry/contract/vms/owner";
+import { recordOwnActs } from "../audit/audit-log.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { Attempt } from "../idempotency/create-once.ts";
+import { createMachine } from "./machine-creation.ts";
+import type { MachineRow } from "./machine-store.ts";
+
+interface Owned {
+  readonly orgId: string;
+  readonly owner: VmOwner;
+  readonly request: MachineCreateRequest;
+  /** The background service that makes it, for the audit log. */
+  readonly service: string;
+}
+
+/** Resolves when it runs. Throws what the request for a machine answers. */
+export async function createOwnedMachine(
+  context: Context,
+  { orgId, owner, request, service }: Owned,
+): Promise<MachineRow> {
+  const asked = { caller: ownerOfAll(orgId), request, owner, timing: untimed };
+  const machine = await createMachine(context, asked, new Attempt(undefined, () => undefined));
+  await recordOwnActs(context.db, { service, action: "machine.create", resource: "machine" }, [machine]);
+  return machine;
+}
+
+/** A resource may begin with any snapshot of its organization. */
+function ownerOfAll(orgId: string): Caller {
+  return { orgId, userId: "", tokenId: "", role: "owner", scopes: new Set(scopes), auditDetails: false };
+}
+
+/** No client waits for it. */
+const untimed = {
+  measure: <Result>(_phase: string, work: () => Promise<Result>) => work(),
+  measureStart: <Result>(work: (onTiming: () => void) => Promise<Result>) => work(() => undefined),
+};

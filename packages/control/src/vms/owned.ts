@@ -1,0 +1,66 @@
+// MicroVMs that belong to a resource of another room, which makes and ends them by the calls of sandboxes or machines.
+
+import { sql, type RawBuilder } from "kysely";
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmOwner } from "@skerry/contract/vms/owner";
+import type { Queries } from "../db/database.ts";
+import { quoted } from "../values/quoted.ts";
+import type { VmKind } from "./vm-kind.ts";
+
+/** Null in all three: it was created by a call of its own. */
+export interface OwnerColumns {
+  readonly owner_kind: string | null;
+  readonly owner_id: string | null;
+  readonly owner_name: string | null;
+}
+
+export function ownerColumnsOf(owner: VmOwner | null): OwnerColumns {
+  return {
+    owner_kind: owner?.kind ?? null,
+    owner_id: owner?.id ?? null,
+    owner_name: owner?.name ?? null,
+  };
+}
+
+export function ownerOf({ owner_kind: kind, owner_id: id, owner_name: name }: OwnerColumns): VmOwner | null {
+  return kind === null || id === null ? null : { kind, id, name };
+}
+
+/** The row. Throws `owned` where the VM belongs to a resource, unless it is `by` that the call is made. */
+export function unlessOwned<Row extends OwnerColumns>(
+  { noun }: Pick<VmKind, "noun">,
+  row: Row,
+  by?: Pick<VmOwner, "id">,
+): Row {
+  const owner = ownerOf(row);
+  if (owner === null || owner.id === by?.id) return row;
+  const name = quoted(owner.name ?? owner.id);
+  throw new SkerryError("owned", `The ${noun} belongs to the ${owner.kind} ${name}.`, {
+    remediation: `Change or delete the ${owner.kind}: it makes and ends its ${noun} by itself.`,
+    context: { owner_kind: owner.kind, owner_id: owner.id },
+  });
+}
+
+/** Condition on rows that a list shows by `OwnerFilter`. */
+export function hasOwner(filter: string): RawBuilder<unknown> {
+  const colon = filter.indexOf(":");
+  if (colon < 0) return filter === "none" ? sql`owner_kind is null` : sql`owner_kind = ${filter}`;
+  const [kind, one] = [filter.slice(0, colon), filter.slice(colon + 1)];
+  return sql`owner_kind = ${kind} and (owner_id = ${one} or owner_name = ${one})`;
+}
+
+export interface OwnedVm {
+  readonly id: string;
+  readonly kind: VmKind["noun"];
+  readonly status: string;
+}
+
+/** VMs of a resource that have not been destroyed, the oldest first. */
+export async function ownedVms(db: Queries, owner: Pick<VmOwner, "kind" | "id">): Promise<OwnedVm[]> {
+  const { rows } = await sql<OwnedVm>`
+    select id, kind, status from vms
+    where owner_kind = ${owner.kind} and owner_id = ${owner.id} and status <> 'destroyed' order by id`.execute(
+    db,
+  );
+  return rows;
+}
