@@ -261,17 +261,23 @@ test("machines outlive kill -9 of every process of ours, and a wish that control
   await machines().destroy(id);
 });
 
-test("after `skerry down` and `up` a machine is back with its disk, and one that was stopped stays stopped", async () => {
+test("after `skerry down` and `up` a machine is back with its disk, one that was stopped stays stopped, and a paused sandbox goes on", async () => {
   const running = await machines().create({ template: "base", command: "exec sleep 100000" });
   const stopped = await machines().create({ template: "base" });
   await machines().execute(running.id, "echo kept > /root/kept");
   await machines().stop(stopped.id);
+  const paused = await platform.client.sandboxes.create({ template: "base", mode: "persistent" });
+  await paused.execute("echo kept > /root/kept; sleep 100000 & echo $! > /root/pid");
+  await paused.pause();
   await skerry(platform.env, "down");
   await nothingRuns();
   await skerry(platform.env, "up");
   await reached(running.id, "it runs again", isRestarted(1));
   expect(await stdout(running.id, "cat /root/kept")).toBe("kept\n");
   expect((await machines().get(stopped.id)).status).toBe("stopped");
+  const resumed = await paused.execute("cat /root/kept; kill -0 $(cat /root/pid) && echo runs");
+  expect(resumed.stdout).toBe("kept\nruns\n");
+  await paused.destroy();
   for (const { id } of [running, stopped]) await machines().destroy(id);
   await until(
     "every namespace is given back",

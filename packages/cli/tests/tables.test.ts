@@ -154,3 +154,23 @@ test("a name stays legible before a column that matters less is shown", async ()
   expect(line).not.toContain("shared-cpu-1x");
   expect((await linesOf(rows, { ...narrow, columns: 100 }))[1]).toContain("shared-cpu-1x");
 });
+
+test("where columns that cannot be cut do not fit, spare ones go, and statuses and times stay whole", async () => {
+  const rows = [
+    ["ID", "NAME", "STATUS", "CREATED", "EXPIRES"],
+    [first, "desk", "running", "12 min ago", "in 48 min"],
+  ];
+  const layout = { whole: [2, 3, 4], spare: [3, 4] };
+  expect(await linesOf(rows, { ...layout, columns: 60 })).toEqual([
+    "ID                NAME  STATUS   CREATED     EXPIRES",
+    "sbx_01kb3x0q9vt5  desk  running  12 min ago  in 48 min",
+  ]);
+  expect(await linesOf(rows, { ...layout, columns: 50 })).toEqual([
+    "ID                NAME  STATUS   EXPIRES",
+    "sbx_01kb3x0q9vt5  desk  running  in 48 min",
+  ]);
+  expect(await linesOf(rows, { ...layout, columns: 40 })).toEqual([
+    "ID                NAME  STATUS",
+    "sbx_01kb3x0q9vt5  desk  running",
+  ]);
+});

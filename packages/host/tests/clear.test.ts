@@ -76,11 +76,28 @@ test("a machine that has arrived and was not decided about is not run for its en
   expect((await readdir(folder)).toSorted()).toEqual(["disk.qcow2", "vm.json"]);
 });
 
+test("a sandbox that is paused keeps its files, and one that ran goes", async () => {
+  const vmsFolder = join(stateFolder, "vms");
+  const name = (id: string) => `${config().instance}:${id}:exe_1`;
+  const { folder } = await leave(
+    recordIn(vmsFolder, "sbx_paused", { status: "paused", name: name("sbx_paused") }),
+  );
+  for (const file of ["disk.qcow2", "memory"]) await writeFile(join(folder, file), "saved");
+  const ran = recordIn(vmsFolder, "sbx_ran", { status: "running", name: name("sbx_ran") });
+  await leave({ ...ran, process: await identityOf(qemu) });
+  const before = (await readdir(folder)).toSorted();
+  await clearVms(config(), pino({ level: "silent" }));
+  expect(await readdir(vmsFolder)).toEqual(["sbx_paused"]);
+  expect((await readdir(folder)).toSorted()).toEqual(before);
+  expect((await recordsIn(vmsFolder))[0]?.record?.status).toBe("paused");
+});
+
 test.each([
-  ["is absent", undefined],
-  ["is empty", ""],
-  ["was written by a newer version", '{"format":99}'],
-])("the disk of a machine whose record %s stays, and a sandbox of that kind goes", async (_what, record) => {
+  ["is absent", undefined, ["mch_a"]],
+  ["is empty", "", ["mch_a"]],
+  // It may be paused.
+  ["was written by a newer version", '{"format":99}', ["mch_a", "sbx_a"]],
+])("the disk of a machine whose record %s stays", async (_what, record, stay) => {
   const vmsFolder = join(stateFolder, "vms");
   for (const id of ["mch_a", "sbx_a"]) {
     await mkdir(join(vmsFolder, id), { recursive: true });
@@ -88,6 +105,6 @@ test.each([
     if (record !== undefined) await writeFile(join(vmsFolder, id, "vm.json"), record);
   }
   expect(await clearVms(config(), pino({ level: "silent" }))).toEqual(["mch_a"]);
-  expect(await readdir(vmsFolder)).toEqual(["mch_a"]);
+  expect((await readdir(vmsFolder)).toSorted()).toEqual(stay);
   expect(await readFile(join(vmsFolder, "mch_a/disk.qcow2"), "utf8")).toBe("data");
 });

@@ -70,7 +70,7 @@ function showBoth(cli: Cli, vms: readonly (SandboxInfo | Machine)[]): Promise<vo
       relativeTime(vm.created_at),
       expiryText(vm),
     ]),
-    { whole: [4, 5, 6], minor: [3, 2] },
+    { whole: [4, 5, 6], minor: [3, 2], spare: [5, 6] },
   );
 }
 

@@ -7,7 +7,7 @@ import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors/errors.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "./vms/env-flags.ts";
-import { addExamples, collectText, durationOrNone, given } from "../input/options.ts";
+import { addExamples, collectPath, durationOrNone, given } from "../input/options.ts";
 import { readStandardInput, type StandardInput } from "../input/standard-input.ts";
 import type { Guest } from "./copy/guest-copy.ts";
 import { copyAllIn, copyAllOut, HOME, inward, outward, type CopyingOut } from "./copy/run-copies.ts";
@@ -58,7 +58,7 @@ export function registerRun(program: Command, cli: Cli): void {
     .option(
       "--copy-in <path[:target]>",
       `copy it into ${HOME} first, or to the target; repeatable`,
-      collectText,
+      collectPath,
     )
     .option(
       "--copy-in-all",
@@ -67,9 +67,9 @@ export function registerRun(program: Command, cli: Cli): void {
     .option(
       "--copy-out <path[:target]>",
       "copy it here afterwards, or to the target, also where the command has failed; * and ? match names; repeatable",
-      collectText,
+      collectPath,
     )
-    .option("--copy-out-optional <path[:target]>", "the same of what may not be there", collectText)
+    .option("--copy-out-optional <path[:target]>", "the same of what may not be there", collectPath)
     .option("--keep-on-failure", "where it fails, leave the sandbox for 10 minutes to look into")
     .option("-d, --detach", "print the id of its execution and leave; the sandbox ends with the command")
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")

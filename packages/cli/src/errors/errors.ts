@@ -63,6 +63,9 @@ export function endingOf(error: unknown, failed: number): Ending {
   // Commander has already written its message, or the help that was asked for.
   if (error instanceof CommanderError)
     return { exitCode: error.exitCode === 0 ? exitCodes.ok : exitCodes.usage };
+  // A Ctrl-C at a question: readline takes the key, and no signal comes.
+  if (error instanceof Error && error.name === "AbortError" && error.message === "Aborted with Ctrl+C")
+    return { exitCode: new InterruptedError("SIGINT").exitCode };
   // The reader of our output (`| head`) has ended.
   if (error instanceof Error && "code" in error && error.code === "EPIPE")
     return { exitCode: exitCodes.brokenPipe };

@@ -18,6 +18,15 @@ export function collectText(text: string, before: readonly string[] = []): reado
   return [...before, text];
 }
 
+/** A path that looks like a flag is one whose own path was forgotten. */
+export function collectPath(text: string, before: readonly string[] = []): readonly string[] {
+  if (text.startsWith("--"))
+    throw new InvalidArgumentError(
+      `It takes a path, and "${text}" is a flag. Write "./${text}" for a file of that name.`,
+    );
+  return [...before, text];
+}
+
 const PORT_MAX = 65_535;
 
 export function collectPort(text: string, before: readonly number[] = []): readonly number[] {

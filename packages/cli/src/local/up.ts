@@ -85,7 +85,7 @@ function programsOf({ joined }: Layout): string {
   return joined === undefined ? "PostgreSQL, host and control" : "the host";
 }
 
-/** Stops control, host and PostgreSQL. The VMs are destroyed, unless they are to be kept for the next `skerry up`. */
+/** Stops control, host and PostgreSQL. Sandboxes that run are destroyed, unless VMs are to be kept for the next `skerry up`. */
 export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   requireRoot("down");
   const stop = keepVms ? units.target : `${units.target} ${units.vms}`;
@@ -104,7 +104,8 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
     });
   }
   const user = await userOf(layout);
-  if (!keepVms) await step("Destroy the sandboxes, stop the machines", () => runHost(layout, user, "clear"));
+  if (!keepVms)
+    await step("Destroy the running sandboxes, stop the machines", () => runHost(layout, user, "clear"));
   if (
     user !== undefined &&
     layout.externalDatabaseUrl === undefined &&

@@ -14,6 +14,8 @@ export interface NarrowColumns {
   readonly whole?: readonly number[];
   /** They are left out, the first of these first. */
   readonly minor?: readonly number[];
+  /** The same, where the others do not fit as narrow as they can be. */
+  readonly spare?: readonly number[];
 }
 
 export interface TableLayout extends NarrowColumns {
@@ -58,7 +60,7 @@ export async function tableText(rows: Rows, layout: TableLayout): Promise<string
 }
 
 function fitted(rows: Rows, layout: TableLayout, widthOf: WidthOf): readonly Column[] {
-  const { columns, hasHeader = false, minor = [] } = layout;
+  const { columns, hasHeader = false, minor = [], spare = [] } = layout;
   const timeColumns = columnsOf(rows, (cell) => TIME.test(cell));
   const columnsFrom = (shown: Rows): Column[] =>
     (rows[0] ?? []).map((_, at) => columnOf(shown, at, { layout, isTime: timeColumns.has(at), widthOf }));
@@ -68,6 +70,10 @@ function fitted(rows: Rows, layout: TableLayout, widthOf: WidthOf): readonly Col
   const byIndex = [...kept];
   for (const at of minor) {
     if (totalOf(kept, legibleWidth) <= columns) break;
+    kept = kept.filter((column) => column !== byIndex[at]);
+  }
+  for (const at of spare) {
+    if (totalOf(kept, ({ least }) => least) <= columns) break;
     kept = kept.filter((column) => column !== byIndex[at]);
   }
   narrow(

@@ -20,5 +20,6 @@ function commandsText(command: Command): string {
   // The program has some fifty commands, which is too many for a line.
   if (command.parent === null) return "`skerry --help` lists the commands.";
   const visible = command.createHelp().visibleCommands(command);
+  if (visible.length === 0) return `\`skerry ${command.name()} --help\` shows how it is used.`;
   return `Its commands: ${visible.map((one) => one.name()).join(", ")}.`;
 }

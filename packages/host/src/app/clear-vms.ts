@@ -1,6 +1,7 @@
 // Ends all VMs of a host whose process does not run, from their records and from the kernel. Needs no guest
 // kernel, KVM or template, so that it works also where no VM could run any more. Machines that answer are
-// stopped with a grace period, and keep their disks; their restart policy starts them again with the host.
+// stopped with a grace period, and keep their disks; their restart policy starts them again with the host. A
+// sandbox that is paused is files alone, and stays as it is.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +20,7 @@ import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { hasEnded, isWithout, keepsDisk, saveRecord, type VmRecord } from "../vm/record/record.ts";
 import { readRecords, type FoundFolder } from "../vm/record/read-records.ts";
 import { stopGuest } from "../vm/lifecycle/stop-guest.ts";
-import { isMachineId, isVmId } from "../vm/lifecycle/unreadable.ts";
+import { isKeptAsItIs, isMachineId, isVmId } from "../vm/lifecycle/unreadable.ts";
 import { WARM_PREFIX } from "../vm/warm/warm-clones.ts";
 
 type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
@@ -80,9 +81,12 @@ async function clearVm(
   { id, folder, found }: FoundFolder,
 ): Promise<void> {
   if (found.kind !== "mine") {
-    // Processes are found by their user. The files of a sandbox are useless without it; those of a machine
-    // include its disk.
-    if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
+    // Processes are found by their user. A later host process may find a paused sandbox in such a record. Other
+    // files of a sandbox are useless without their process; those of a machine include its disk.
+    if (!isMachineId(id)) {
+      const mayBePaused = isVmId(id) && isKeptAsItIs(found);
+      return !mayBePaused && (isVmId(id) || id.startsWith(WARM_PREFIX)) ? remove(folder) : undefined;
+    }
     if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
     left.push(id);
     log.error(
@@ -92,6 +96,7 @@ async function clearVm(
     return;
   }
   const { record } = found;
+  if (record.status === "paused") return;
   if (!keepsDisk(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
   // An arrival without control's decision may run elsewhere, and must not run here. A machine that cannot be

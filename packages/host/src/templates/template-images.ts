@@ -236,7 +236,7 @@ function notReady(name: string, state: Unfinished): SkerryError {
     "template_not_ready",
     `The template "${name}" is being built on this host${progress}.${before}`,
     {
-      remediation: `Try again until it is made; \`skerry template prepare ${name}\` waits for that, and \`skerry template logs ${name}\` shows how far it is.`,
+      remediation: `Try again until it is made; \`skerry template prepare --wait ${name}\` waits for that.`,
       ...{ retryAfterS: BUILDING_AGAIN_S, context },
     },
   );

@@ -70,7 +70,7 @@ async function showMachines(cli: Cli, page: Listed<Machine>): Promise<void> {
       String(item.restarts),
       whyText(item),
     ]),
-    { whole: [4, 5, 6], minor: [3, 2] },
+    { whole: [4, 5, 6], minor: [3, 2], spare: [5, 6], prose: [7] },
   );
   await showRest(cli, page);
 }

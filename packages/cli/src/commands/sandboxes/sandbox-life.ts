@@ -67,7 +67,7 @@ async function showSandboxes(cli: Cli, page: Listed<Sandbox>): Promise<void> {
       expiryText(info),
       ...(hasWhy ? [whys[index] ?? "-"] : []),
     ]),
-    { whole: [4, 5, 6], minor: [3, 2] },
+    { whole: [4, 5, 6], minor: [3, 2], spare: [5, 6], prose: hasWhy ? [7] : [] },
   );
   await showRest(cli, page);
 }

@@ -47,6 +47,7 @@ function registerList(snapshot: Command, cli: Cli): void {
           one.status,
           relativeTime(one.created_at),
         ]),
+        { whole: [5, 6], minor: [4, 3, 2], spare: [6] },
       );
     });
   addExamples(list, "skerry snapshot list --of machine", "skerry snapshot list --json | jq -r '.items[].id'");

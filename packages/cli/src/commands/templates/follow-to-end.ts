@@ -62,11 +62,12 @@ async function tellWaits(
 ): Promise<void> {
   let isOver = false;
   void firstLine.then(() => (isOver = true));
-  while (!isOver && !cli.signal.aborted) {
+  for (;;) {
+    await Promise.race([sleep(LOOK_MS, undefined, { ref: false }), firstLine]);
+    if (isOver || cli.signal.aborted) return;
     // A look that fails is made again; the build's own calls tell what is wrong.
     const build = await client.builds.get(id, { signal: cli.signal }).catch(() => undefined);
     if (build?.waits_for) cli.waits.tell(`it ${build.waits_for.reason}`);
-    await Promise.race([sleep(LOOK_MS, undefined, { ref: false }), firstLine]);
   }
 }
 

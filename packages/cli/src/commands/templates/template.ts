@@ -10,6 +10,7 @@ import { relativeTime } from "../../output/relative-times.ts";
 import { printBuildLog } from "../builds/build-log.ts";
 import { forEach } from "../vms/vm-list.ts";
 import { registerTemplateBuild } from "./template-build.ts";
+import { registerTemplatePrepare } from "./template-prepare.ts";
 import { registerTemplatePush } from "./template-push.ts";
 
 interface ListFlags {
@@ -60,19 +61,7 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
     });
   addExamples(logs, "skerry template logs web:42");
 
-  const prepare = templates
-    .command("prepare")
-    .description("Have hosts make the images of built-in templates now, before anything is made of them.")
-    .argument("<name...>", "names of built-in templates")
-    .action(async (names: readonly string[], _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      await forEach(cli, names, async (name) => {
-        const template = await client.templates.prepare(name, { signal: cli.signal });
-        await cli.output.line(`${name} ${template.status}`);
-      });
-    });
-  addExamples(prepare, "skerry template prepare code-interpreter node");
-
+  registerTemplatePrepare(templates, cli);
   registerTemplateBuild(templates, cli);
   registerTemplatePush(templates, cli);
   registerVersions(templates, cli);
@@ -159,6 +148,6 @@ async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise
       id,
       ...(hasWhy ? [whys[index] ?? "-"] : []),
     ]),
-    { words: [1], prose: hasWhy ? [4, 6] : [4] },
+    { words: [1], prose: hasWhy ? [4, 6] : [4], whole: [2], minor: [3], spare: [4, 5] },
   );
 }

@@ -32,7 +32,7 @@ export async function chosenTemplate(
   });
 }
 
-/** Why a creation may take long. Only the host knows whether it does. */
+/** Why a creation may take long. Only the host knows whether this one does, so the sentence leaves it open. */
 export function firstUseHint(size = DEFAULT_SIZE): string {
-  return `the first use of ${size} on a host freezes its template, once`;
+  return `its host starts the microVM, and freezes the template before where ${size} is new to it there`;
 }

@@ -9,13 +9,20 @@ export interface Step {
   failed(): void;
 }
 
-/** Begins a step. On a terminal it moves; in a log file it is one line at its end. */
+const DOT_EVERY_MS = 5_000;
+
+/** Begins a step. On a terminal it moves; in a log its title comes at once, and a dot every five seconds. */
 export function beginStep(title: string): Step {
   const startedMs = performance.now();
   const seconds = (): string => `${((performance.now() - startedMs) / 1_000).toFixed(1).padStart(6)} s`;
   const padded = title.padEnd(TITLE_CHARS);
   if (!process.stderr.isTTY) {
-    const end = (word: string) => (): void => void process.stdout.write(`${padded} ${seconds()}${word}\n`);
+    process.stdout.write(padded);
+    const dots = setInterval(() => process.stdout.write("."), DOT_EVERY_MS).unref();
+    const end = (word: string) => (): void => {
+      clearInterval(dots);
+      process.stdout.write(` ${seconds()}${word}\n`);
+    };
     return { done: end(""), failed: end(" failed") };
   }
   const spinner = yoctoSpinner({ text: title, stream: process.stderr }).start();

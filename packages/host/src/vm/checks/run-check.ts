@@ -1,6 +1,7 @@
 // One health check of a guest, which may be hostile: it has a time, a number of bytes and one stream. Nothing
 // that the guest says gets into the verdict but a status: a reason is a text of ours.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
 import type { HostCheck } from "@skerry/contract/host-api/checks";
@@ -82,8 +83,25 @@ async function response(stream: GuestStream, path: string): Promise<Verdict> {
     line += piece.bytes.subarray(0, LINE_MAX_BYTES).toString("latin1");
   }
   const status = Number(STATUS_LINE.exec(line)?.[1] ?? 0);
+  await Promise.race([drained(stream), sleep(DRAIN_MS, undefined, { ref: false })]);
   if (status === 0) return "the answer is not HTTP";
   return status >= 200 && status <= 399 ? undefined : `HTTP ${status}`;
+}
+
+const DRAIN_MS = 250;
+const DRAIN_MAX_BYTES = 64 * 1024;
+
+/** Reads what is left of an answer, so that a server which writes it to its end finds its connection open. Never rejects. */
+async function drained(stream: GuestStream): Promise<void> {
+  let bytes = 0;
+  try {
+    for (let piece = await stream.read(); piece !== undefined; piece = await stream.read()) {
+      bytes += piece.bytes.length;
+      if (bytes > DRAIN_MAX_BYTES) return;
+    }
+  } catch {
+    // The status was read, and says all that the check is about.
+  }
 }
 
 /** The texts of errors of a guest are its own, except for those that mean one thing. */
