@@ -63,16 +63,21 @@ export function endingOf(error: unknown, failed: number): Ending {
   // Commander has already written its message, or the help that was asked for.
   if (error instanceof CommanderError)
     return { exitCode: error.exitCode === 0 ? exitCodes.ok : exitCodes.usage };
-  // A Ctrl-C at a question: readline takes the key, and no signal comes.
-  if (error instanceof Error && error.name === "AbortError" && error.message === "Aborted with Ctrl+C")
-    return { exitCode: new InterruptedError("SIGINT").exitCode };
-  // The reader of our output (`| head`) has ended.
-  if (error instanceof Error && "code" in error && error.code === "EPIPE")
-    return { exitCode: exitCodes.brokenPipe };
+  const silent = error instanceof Error ? silentEndOf(error) : undefined;
+  if (silent !== undefined) return { exitCode: silent };
   if (error instanceof CliError) return { exitCode: error.exitCode ?? failed, failure: error };
   if (error instanceof SkerryInputError && error.code === "invalid_input")
     return { exitCode: exitCodes.usage, failure: error };
   return { exitCode: failed, failure: failureOf(error) };
+}
+
+/** Exit code of an end that the user has caused and knows of. */
+function silentEndOf(error: Error): number | undefined {
+  // A Ctrl-C at a question: readline takes the key, and no signal comes.
+  if (error.name === "AbortError" && error.message === "Aborted with Ctrl+C")
+    return new InterruptedError("SIGINT").exitCode;
+  // The reader of our output (`| head`) has ended.
+  return "code" in error && error.code === "EPIPE" ? exitCodes.brokenPipe : undefined;
 }
 
 /** Also for commands that go on after a failure, such as `destroy` with several ids. */

@@ -5,7 +5,6 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { Queries } from "../db/database.ts";
 import { quoted } from "../values/quoted.ts";
-import type { VmKind } from "./vm-kind.ts";
 
 /** Null in all three: it was created by a call of its own. */
 export interface OwnerColumns {
@@ -28,7 +27,7 @@ export function ownerOf({ owner_kind: kind, owner_id: id, owner_name: name }: Ow
 
 /** The row. Throws `owned` where the VM belongs to a resource, unless it is `by` that the call is made. */
 export function unlessOwned<Row extends OwnerColumns>(
-  { noun }: Pick<VmKind, "noun">,
+  { noun }: { readonly noun: OwnedVm["kind"] },
   row: Row,
   by?: Pick<VmOwner, "id">,
 ): Row {
@@ -51,7 +50,7 @@ export function hasOwner(filter: string): RawBuilder<unknown> {
 
 export interface OwnedVm {
   readonly id: string;
-  readonly kind: VmKind["noun"];
+  readonly kind: "sandbox" | "machine";
   readonly status: string;
 }
 

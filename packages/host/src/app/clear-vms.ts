@@ -20,7 +20,7 @@ import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { hasEnded, isWithout, keepsDisk, saveRecord, type VmRecord } from "../vm/record/record.ts";
 import { readRecords, type FoundFolder } from "../vm/record/read-records.ts";
 import { stopGuest } from "../vm/lifecycle/stop-guest.ts";
-import { isKeptAsItIs, isMachineId, isVmId } from "../vm/lifecycle/unreadable.ts";
+import { isMachineId, isVmId } from "../vm/lifecycle/unreadable.ts";
 import { WARM_PREFIX } from "../vm/warm/warm-clones.ts";
 
 type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
@@ -76,26 +76,10 @@ interface ClearOptions {
   readonly left: string[];
 }
 
-async function clearVm(
-  { resources, log, left }: ClearOptions,
-  { id, folder, found }: FoundFolder,
-): Promise<void> {
-  if (found.kind !== "mine") {
-    // Processes are found by their user. A later host process may find a paused sandbox in such a record. Other
-    // files of a sandbox are useless without their process; those of a machine include its disk.
-    if (!isMachineId(id)) {
-      const mayBePaused = isVmId(id) && isKeptAsItIs(found);
-      return !mayBePaused && (isVmId(id) || id.startsWith(WARM_PREFIX)) ? remove(folder) : undefined;
-    }
-    if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
-    left.push(id);
-    log.error(
-      { vm: id, folder },
-      "the record of a machine is not understood; its files are left as they are",
-    );
-    return;
-  }
-  const { record } = found;
+async function clearVm(options: ClearOptions, one: FoundFolder): Promise<void> {
+  if (one.found.kind !== "mine") return clearUnknown(options, one);
+  const { resources } = options;
+  const { record } = one.found;
   if (record.status === "paused") return;
   if (!keepsDisk(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
@@ -104,6 +88,19 @@ async function clearVm(
   if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
   await releaseResources(resources, record, { disk: true, save: () => saveRecord(ended) });
+}
+
+/** Its processes are found by their user. */
+async function clearUnknown({ log, left }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
+  if (!isMachineId(id)) {
+    // A later host process may find a paused sandbox in such a record. Other files of a sandbox are useless
+    // without their process; those of a machine include its disk.
+    const mayBePaused = isVmId(id) && (found.kind === "unreadable" || found.kind === "newer");
+    return !mayBePaused && (isVmId(id) || id.startsWith(WARM_PREFIX)) ? remove(folder) : undefined;
+  }
+  if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
+  left.push(id);
+  log.error({ vm: id, folder }, "the record of a machine is not understood; its files are left as they are");
 }
 
 function remove(folder: string): Promise<void> {
