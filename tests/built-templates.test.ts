@@ -93,10 +93,13 @@ async function deleteWhileItStarts(image: DiskImage): Promise<void> {
   });
   // Whatever fails below, this is waited for.
   const freezing = freeze(template).catch((error: unknown) => error);
-  const disks = async (): Promise<Stats[]> =>
-    Promise.all(
-      (await readdir(frozenFolder())).map((name) => stat(join(frozenFolder(), name, "disk.qcow2"))),
+  // A folder is there before its disk.
+  const disks = async (): Promise<Stats[]> => {
+    const found = (await readdir(frozenFolder())).map((name) =>
+      stat(join(frozenFolder(), name, "disk.qcow2")).catch(() => undefined),
     );
+    return (await Promise.all(found)).filter((one) => one !== undefined);
+  };
   await until(
     "its start command has begun",
     async () =>

@@ -60,8 +60,8 @@ export class Terminal {
   }
 
   /** Waits until the screen has got this; what came up to there does not count any more. */
-  async shows(text: string | RegExp): Promise<string> {
-    const late = AbortSignal.timeout(WAIT_MS);
+  async shows(text: string | RegExp, withinMs: number = WAIT_MS): Promise<string> {
+    const late = AbortSignal.timeout(withinMs);
     for (;;) {
       const found = this.#find(text);
       if (found >= 0) {
