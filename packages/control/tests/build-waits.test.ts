@@ -50,6 +50,47 @@ test("a build that waits for an image says for which, since when and what happen
   expect(Date.parse(String(built.ends_by))).toBeGreaterThan(Date.now() + 200_000);
 });
 
+test("the time of a context begins when its microVM is there to take it, however long the image took", async () => {
+  const refusal = new SkerryError("template_not_ready", "Not yet.", {
+    context: { template: "builder", progress: "unpacking 3 of 69" },
+  });
+  world.host.failures.set("start", refusal);
+  const { id } = await newBuild(world, { context: true, steps: [{ copy: { from: ".", to: "/app" } }] });
+  await activateBuilder(world);
+  await sql`update builds set created_at = now() - interval '1 hour' where id = ${id}`.execute(world.db);
+  const upload = world.call<Build>("PUT", `/v1/builds/${id}/context`, { body: "an archive" });
+  const waiting = await buildNow(world, id);
+  expect(waiting).toMatchObject({
+    status: "queued",
+    waits_for: {
+      kind: "template",
+      reason: "waits for the image in which builds run, which its host makes (unpacking 3 of 69)",
+    },
+  });
+  world.host.failures.delete("start");
+  await sql`update builds set retry_at = now() where id = ${id}`.execute(world.db);
+  await activateBuilder(world);
+  expect((await upload).status).toBe(200);
+  await activateBuilder(world);
+  expect((await buildNow(world, id)).status).toBe("ready");
+  // One that waited for its context from the beginning still ends.
+  const late = await newBuild(world, {
+    name: "late",
+    context: true,
+    steps: [{ copy: { from: ".", to: "/app" } }],
+  });
+  await activateBuilder(world);
+  const began = new Date(Date.now() - 601_000).toISOString();
+  await sql`
+    update builds set waits_for = jsonb_set(waits_for, '{since}', to_jsonb(${began}::text)), retry_at = now()
+    where id = ${late.id}`.execute(world.db);
+  await activateBuilder(world);
+  expect(await buildNow(world, late.id)).toMatchObject({
+    status: "failed",
+    error: { code: "context_missing" },
+  });
+});
+
 test("a built-in template whose image failed says why and when it is tried again, and hosts are asked to make it at once", async () => {
   const failure = {
     reason: "mmdebstrap ended with 25: E: no mirror answers",
