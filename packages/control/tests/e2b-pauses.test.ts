@@ -4,7 +4,6 @@ import { sql } from "kysely";
 import { Sandbox } from "e2b-2.51";
 import { expect, test } from "vitest";
 import type { Limits } from "@skerry/contract/limits/limits-report";
-import { pausedEphemeral } from "../src/db/migrations/0052-paused-ephemeral.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { createE2bSandbox, e2bOptions, nativeId } from "./support/e2b.ts";
@@ -105,21 +104,6 @@ test("a pause counts as a persistent sandbox does, and is refused where none may
   expect((await world.call("POST", "/e2b/sandboxes", { body: paused })).status).toBe(429);
   expect((await persistent()).status).toBe(403);
   await setLimits(world.db, world.orgId, [["quota_persistent_disk_gib", null]]);
-});
-
-test("what was paused before it counted is counted by the migration", async () => {
-  const { sandboxID } = await createE2bSandbox(world);
-  await world.call("POST", `/e2b/sandboxes/${sandboxID}/pause`, { body: {} });
-  const used = async () =>
-    (await world.call<Limits>("GET", "/v1/limits")).body.quotas.persistent_disk_gib.used;
-  const before = await used();
-  await sql`
-    delete from capacity_entries where account like 'persistent:%'`.execute(world.db);
-  const persistent = await sql<{ gib: number }>`
-    select coalesce(sum(disk_gib + ceil(memory_mib / 1024.0)), 0)::integer as gib from sandboxes
-    where mode = 'persistent' and status not in ('failed', 'destroyed')`.execute(world.db);
-  await world.db.transaction().execute((transaction) => sql.raw(pausedEphemeral).execute(transaction));
-  expect((await used()) + (persistent.rows[0]?.gib ?? 0)).toBe(before);
 });
 
 test("a guest that never writes its disk out does not outlive its timeout: it is paused with its memory", async () => {

@@ -84,13 +84,31 @@ test("a name that only one living row has finds it, and those that several have 
   ]);
 });
 
+/** Without what a later migration has added. */
 const shownOf = (table: string) => sql<object>`
-  select to_jsonb(vm) - 'ctid' as row from ${sql.table(table)} as vm order by id`;
+  select to_jsonb(vm) - '{ctid,owner_kind,owner_id,owner_name}'::text[] as row from ${sql.table(table)} as vm order by id`;
 const held = sql`
   select account, sum(sandboxes) as sandboxes, sum(machines) as machines, sum(vcpus) as vcpus,
     sum(memory_mib) as memory_mib, sum(disk_gib) as disk_gib
   from room_entries group by account order by account`;
 const told = sql`select * from vm_events order by id`;
+
+test("an ephemeral sandbox that was paused before it counted is counted by the migration", async () => {
+  const rows = await migrated(
+    51,
+    async (db) => {
+      await sql.raw(base).execute(db);
+      const paused = { ...sandbox({ id: "sbx_1", status: "paused" }), disk_gib: 4, paused_at: "2026-01-01Z" };
+      await insert(db, "sandboxes", paused);
+    },
+    (db) => rowsOf(db, held),
+  );
+  expect(rows).toContainEqual({
+    ...{ account: "persistent:org_1", sandboxes: "0", machines: "0", vcpus: "0", memory_mib: "0" },
+    // Its disk, and a GiB for its memory.
+    disk_gib: "5",
+  });
+});
 
 test("a database that has VMs already begins with what they hold", async () => {
   const rows = await migrated(

@@ -8,11 +8,16 @@ export interface Size {
   readonly bytes: number;
 }
 
-/** With the views of `vms` in its place: sandboxes and machines have bounds of their own. */
+/**
+ * With the views of `vms` in its place: sandboxes and machines have bounds of their own. `room_entries` is the name
+ * that the version before has for `capacity_entries`.
+ */
 export async function tableNames(db: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'vms'
-    union select viewname from pg_views where schemaname = 'public' order by 1`.execute(db);
+    union select viewname from pg_views where schemaname = 'public' and viewname <> 'room_entries' order by 1`.execute(
+    db,
+  );
   return rows.map(({ name }) => name);
 }
 
