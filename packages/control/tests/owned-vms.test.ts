@@ -1,5 +1,5 @@
-// MicroVMs that belong to a resource. `Toys` stands for the rooms to come: a toy has a machine that is started again
-// twice when it fails, and is then given up.
+// MicroVMs that belong to a resource. `Toys` stands for the rooms to come: a toy has a machine that is
+// started again twice when it fails, and is then given up.
 
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";

@@ -85,7 +85,10 @@ function programsOf({ joined }: Layout): string {
   return joined === undefined ? "PostgreSQL, host and control" : "the host";
 }
 
-/** Stops control, host and PostgreSQL. Sandboxes that run are destroyed, unless VMs are to be kept for the next `skerry up`. */
+/**
+ * Stops control, host and PostgreSQL. Destroys the sandboxes that run, and stops the machines, unless
+ * `keepVms` leaves them to the next `skerry up`.
+ */
 export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   requireRoot("down");
   const stop = keepVms ? units.target : `${units.target} ${units.vms}`;

@@ -1,5 +1,5 @@
-// The resource that a microVM belongs to: an app, a database, a run. It makes and ends the microVM, which otherwise
-// is a sandbox or a machine like others.
+// The resource that a microVM belongs to: an app, a database, a run. It makes and ends the microVM, which
+// otherwise is a sandbox or a machine like others.
 
 import { Type, type Static } from "typebox";
 import { NAME_MAX_CHARS } from "../bounds.ts";

@@ -74,6 +74,8 @@ export async function whileAwaited<T>(
   }
 }
 
+const UNREAD_AGAIN_MS = 1_000;
+
 /** Aborts when a build has waited for its context for too long, which begins when its microVM is there. */
 class Lateness implements Disposable {
   readonly #late = new AbortController();
@@ -92,15 +94,14 @@ class Lateness implements Disposable {
   }
 
   async #watch(context: Context, caller: Caller, { id, context_left_ms: firstMs }: BuildRow): Promise<void> {
+    const { signal } = this.#over;
     let leftMs = firstMs;
-    try {
-      while (leftMs > 0) {
-        await sleep(Math.ceil(leftMs), undefined, { signal: this.#over.signal });
-        leftMs = (await getBuild(context, caller, id)).row.context_left_ms;
-      }
-    } catch {
-      // The upload has ended, or the build cannot be read, which ends the upload as well.
-      if (this.#over.signal.aborted) return;
+    while (leftMs > 0) {
+      await sleep(Math.ceil(leftMs), undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      // A build that cannot be read now is looked at again.
+      const found = await getBuild(context, caller, id).catch(() => undefined);
+      leftMs = found?.row.context_left_ms ?? UNREAD_AGAIN_MS;
     }
     this.#late.abort();
   }

@@ -58,8 +58,8 @@ export async function postponeBuild(
 }
 
 /**
- * Its microVM runs, and waits for the context: a look is worth it after so long, or as soon as it is woken. The
- * time within which the context has to come begins with the first of these waits.
+ * Its microVM runs, and waits for the context: a look is worth it after so long, or as soon as it is woken.
+ * The time within which the context has to come begins with the first of these waits.
  */
 export async function waitForContext(
   db: Queries,

@@ -10,7 +10,7 @@ import { transitionMachine, type MachineRow } from "./machine-store.ts";
 import { getMachine, machineVms } from "./machines.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 
-/** Throws `owned` where it belongs to a resource that the call is not made by. */
+/** Throws `owned` where it belongs to a resource other than `by`, which makes the call. */
 export function destroyMachine(
   context: Context,
   caller: Tenant,

@@ -1,4 +1,4 @@
-// Machines that a resource of another room makes for itself, in its background service. A machine is written with its
+// Machines that the background service of another room makes for a resource. A machine is written with its
 // owner, so a service that died in between finds it by `ownedVms` and makes no second one.
 
 import { scopes } from "@skerry/contract/organizations/scopes";
@@ -24,14 +24,14 @@ export async function createOwnedMachine(
   context: Context,
   { orgId, owner, request, service }: Owned,
 ): Promise<MachineRow> {
-  const asked = { caller: ownerOfAll(orgId), request, owner, timing: untimed };
+  const asked = { caller: resourceCaller(orgId), request, owner, timing: untimed };
   const machine = await createMachine(context, asked, new Attempt(undefined, () => undefined));
   await recordOwnActs(context.db, { service, action: "machine.create", resource: "machine" }, [machine]);
   return machine;
 }
 
 /** A resource may begin with any snapshot of its organization. */
-function ownerOfAll(orgId: string): Caller {
+function resourceCaller(orgId: string): Caller {
   return { orgId, userId: "", tokenId: "", role: "owner", scopes: new Set(scopes), auditDetails: false };
 }
 

@@ -11,7 +11,7 @@ import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 import { getSandbox } from "./sandboxes.ts";
 
-/** Throws `owned` where it belongs to a resource that the call is not made by. */
+/** Throws `owned` where it belongs to a resource other than `by`, which makes the call. */
 export function destroySandbox(
   context: Context,
   caller: Tenant,

@@ -2,7 +2,10 @@ import type { SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Size } from "@skerry/contract/sizes";
 import type { Amounts } from "../capacity/check-quotas.ts";
 
-/** What a sandbox counts beside the memory and the CPUs of its size; as the database counts it, in `capacity_entries_of`. */
+/**
+ * Quotas that a sandbox takes beside the memory and the CPUs of its size, as `capacity_entries_of` counts
+ * them in the database.
+ */
 export function sandboxQuotas({
   mode,
   diskGib,

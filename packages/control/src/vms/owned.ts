@@ -1,4 +1,5 @@
-// MicroVMs that belong to a resource of another room, which makes and ends them by the calls of sandboxes or machines.
+// MicroVMs that belong to a resource of another room. That room makes and ends them by the calls of sandboxes
+// or machines.
 
 import { sql, type RawBuilder } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
@@ -6,7 +7,7 @@ import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { Queries } from "../db/database.ts";
 import { quoted } from "../values/quoted.ts";
 
-/** Null in all three: it was created by a call of its own. */
+/** All null: the VM was created by a call of its own. A resource need not have a name. */
 export interface OwnerColumns {
   readonly owner_kind: string | null;
   readonly owner_id: string | null;
@@ -25,7 +26,9 @@ export function ownerOf({ owner_kind: kind, owner_id: id, owner_name: name }: Ow
   return kind === null || id === null ? null : { kind, id, name };
 }
 
-/** The row. Throws `owned` where the VM belongs to a resource, unless it is `by` that the call is made. */
+/**
+ * Returns the row. Throws `owned` where the VM belongs to a resource other than `by`, which makes the call.
+ */
 export function unlessOwned<Row extends OwnerColumns>(
   { noun }: { readonly noun: OwnedVm["kind"] },
   row: Row,

@@ -9,8 +9,8 @@ export interface Size {
 }
 
 /**
- * With the views of `vms` in its place: sandboxes and machines have bounds of their own. `room_entries` is the name
- * that the version before has for `capacity_entries`.
+ * With the views of `vms` in its place: sandboxes and machines have bounds of their own. `room_entries` is
+ * the name that the version before has for `capacity_entries`.
  */
 export async function tableNames(db: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`

@@ -24,7 +24,8 @@ export function registerTemplatePrepare(templates: Command, cli: Cli): void {
         asked.set(name, await client.templates.prepare(name, { signal: cli.signal }));
       });
       await forEach(cli, asked.keys(), async (name) => {
-        const template = flags.wait === true ? await made(cli, client, name) : asked.get(name);
+        const template =
+          flags.wait === true ? await made(cli, client, name, asked.get(name)) : asked.get(name);
         await cli.output.line(`${name} ${template?.status ?? ""}`);
       });
       const isUnderWay = [...asked.values()].some(({ status }) => status === "building");
@@ -36,13 +37,17 @@ export function registerTemplatePrepare(templates: Command, cli: Cli): void {
   addExamples(prepare, "skerry template prepare code-interpreter node", "skerry template prepare --wait ci");
 }
 
-/** Resolves when a host has made it. Throws where the making fails, with the last lines. */
-function made(cli: Cli, client: Skerry, name: string): Promise<Template> {
+/**
+ * Resolves when a host has made it. Throws where the making fails, with the reason. Hosts tell of their
+ * images by heartbeat, so the failure that `before` shows may be told for some seconds more.
+ */
+function made(cli: Cli, client: Skerry, name: string, before?: Template): Promise<Template> {
   return cli.waits.during(`Making the image of ${name}`, async () => {
     for (;;) {
       const template = await client.templates.get(name, { signal: cli.signal });
       if (template.status === "ready") return template;
-      if (template.status === "failed")
+      const isNew = template.failure?.failed_at !== before?.failure?.failed_at;
+      if (template.status === "failed" && isNew)
         throw new CliError("template_not_ready", `The image of "${name}" could not be made.`, {
           ...(template.failure ? { lines: [template.failure.reason] } : {}),
           remediation: `skerry template logs ${name}`,

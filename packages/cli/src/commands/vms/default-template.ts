@@ -32,7 +32,7 @@ export async function chosenTemplate(
   });
 }
 
-/** Why a creation may take long. Only the host knows whether this one does, so the sentence leaves it open. */
+/** Why a creation may take long. Only the host knows whether it freezes the template for this one. */
 export function firstUseHint(size = DEFAULT_SIZE): string {
-  return `its host starts the microVM, and freezes the template before where ${size} is new to it there`;
+  return `a host starts the microVM; if ${size} is new there, it freezes the template first`;
 }

@@ -48,7 +48,10 @@ export async function createInterruptibly<Created extends { readonly id: string 
   throw interrupts.interrupted;
 }
 
-/** Asks again while a host makes the image of the template. The host ends what hangs, and then answers why it failed. */
+/**
+ * Asks again while a host makes the image of the template. The host ends a making that hangs, and then
+ * answers why it failed.
+ */
 async function onceTemplateIsMade<Created>(
   cli: Cli,
   interrupts: Interrupts,
@@ -58,8 +61,8 @@ async function onceTemplateIsMade<Created>(
     try {
       return await create();
     } catch (error) {
-      const isMade = error instanceof SkerryApiError && error.context?.["state"] === "building";
-      if (!isMade || error.code !== "template_not_ready") throw error;
+      const isBeingMade = error instanceof SkerryApiError && error.context?.["state"] === "building";
+      if (!isBeingMade || error.code !== "template_not_ready") throw error;
       cli.waits.tell(error.message);
       await pause(error.retryAfterS ?? AGAIN_S, interrupts.first);
       // Nothing was made.

@@ -26,8 +26,8 @@ const ofMachines = [
 const list = (columns: readonly string[]) => columns.join(", ");
 
 /**
- * Places of rows (`ctid`) are what the version before deletes rows by that are over. A later migration may add
- * columns, at the end alone.
+ * Places of rows (`ctid`) are what the version before deletes rows by that are over. A later migration may
+ * add columns, at the end alone.
  */
 const view = (table: string, kind: string, columns: readonly string[], added: readonly string[]) => `
 create or replace view ${table} as select ${list([...columns, "ctid", ...added])} from vms where kind = '${kind}';

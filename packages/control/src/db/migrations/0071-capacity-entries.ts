@@ -1,5 +1,5 @@
-// What VMs hold of organizations and hosts is told by `capacity_entries`, which were `room_entries`. The version before
-// reads and folds them through a view of the former name.
+// The table `capacity_entries`, which was `room_entries`: what VMs hold of organizations and hosts. The
+// version before reads and folds them through a view of the former name.
 
 const noted = (table: string) => `
 create or replace function note_${table}() returns trigger language plpgsql as $$

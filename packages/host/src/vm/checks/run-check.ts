@@ -91,7 +91,9 @@ async function response(stream: GuestStream, path: string): Promise<Verdict> {
 const DRAIN_MS = 250;
 const DRAIN_MAX_BYTES = 64 * 1024;
 
-/** Reads what is left of an answer, so that a server which writes it to its end finds its connection open. Never rejects. */
+/**
+ * Reads the rest of an answer: a server that still writes it would find its connection reset. Never rejects.
+ */
 async function drained(stream: GuestStream): Promise<void> {
   let bytes = 0;
   try {
