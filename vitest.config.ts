@@ -115,7 +115,10 @@ export default defineConfig({
             "packages/{contract,build-plan,sdk,cli,host,guest,python}/tests/**/*.test.ts",
             "{setup,bench,try-kvm}/*.test.ts",
           ],
-          globalSetup: ["packages/cli/tests/support/global-setup.ts"],
+          globalSetup: [
+            "packages/cli/tests/support/global-setup.ts",
+            "packages/guest/tests/support/global-setup.ts",
+          ],
         },
       },
       {

@@ -7,6 +7,7 @@
 #include "cgroup.h"
 #include "operations.h"
 
+#include <stdatomic.h>
 #include <stdnoreturn.h>
 #include <sys/types.h>
 
@@ -14,6 +15,7 @@ enum { SLOTS = 256, OUTCOME_BYTES = 256 };
 
 struct outcome {
   volatile bool committed; // set by the agent before the end of an upload: an end without it is a cancel
+  atomic_bool has_head;    // set by the child once its head is whole: the agent looks while the child writes
   char head[OUTCOME_BYTES];
   char result[OUTCOME_BYTES];
   char error[OUTCOME_BYTES];

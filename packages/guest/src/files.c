@@ -218,6 +218,7 @@ void read_child(const struct request *request, struct outcome *outcome) {
   check_is_file(&status, outcome);
   snprintf(outcome->head, sizeof outcome->head, "{\"size\":%lld,\"mode\":%u,\"modified_ms\":%lld}",
            (long long)status.st_size, (unsigned)status.st_mode & 07777, (long long)modified_ms(&status));
+  atomic_store(&outcome->has_head, true);
   if (copy_all(fd, 1) < 0) child_fail_errno(outcome, "cannot read the file");
   child_succeed(outcome, "{}");
 }

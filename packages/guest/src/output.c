@@ -96,7 +96,7 @@ static bool move(struct stream *stream, unsigned which) {
 }
 
 void output_move(struct stream *stream, const struct pollfd *polls) {
-  if (stream->operation == READ && !stream->head_sent && stream->outcome->head[0]) {
+  if (stream->operation == READ && !stream->head_sent && atomic_load(&stream->outcome->has_head)) {
     stream->head_sent = channel_send_json(FRAME_HEAD, stream->id, stream->outcome->head);
     if (!stream->head_sent) return;
   }

@@ -12,7 +12,7 @@ import {
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
 
@@ -23,7 +23,6 @@ let agent: RunningAgent;
 let root: string;
 
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 beforeEach(async () => {
   root = path.join(hierarchy ?? "", `skerry-guest-test-${process.pid}`);
   if (hierarchy !== undefined) mkdirSync(root);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { encodeFrame, encodeJson, encodeWindow, frameTypes } from "@skerry/contract/frames";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
 
@@ -11,7 +11,6 @@ const BUILD_MS = 120_000;
 let build: Build;
 let agent: RunningAgent;
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 beforeEach(async () => void (agent = await startAgent(build)));
 afterEach(async () => expect(await agent.stop()).toBe(""));
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
 
@@ -11,7 +11,6 @@ let build: Build;
 let agent: RunningAgent;
 let servers: Server[];
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 beforeEach(async () => {
   servers = [];
   agent = await startAgent(build);

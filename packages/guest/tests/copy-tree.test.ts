@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { link, lstat, mkdir, mkdtemp, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Build, buildSanitized } from "./support/sanitized.ts";
 
 const BUILD_MS = 120_000;
@@ -15,7 +15,6 @@ let root: string;
 let from: string;
 
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(() => build[Symbol.asyncDispose]());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "skerry-copy-"));
   root = join(folder, "root");

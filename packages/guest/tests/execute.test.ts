@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { encodeFrame, frameTypes, REQUEST_MAX_BYTES, WINDOW_BYTES } from "@skerry/contract/frames";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
 
@@ -10,7 +10,6 @@ const BUILD_MS = 120_000;
 let build: Build;
 let agent: RunningAgent;
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 beforeEach(async () => void (agent = await startAgent(build)));
 afterEach(async () => expect(await agent.stop()).toBe(""));
 

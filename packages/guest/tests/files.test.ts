@@ -197,3 +197,14 @@ test("every failure has its own code", async () => {
   expect(await code(link.write("/proc/none", x))).toMatch(/permission_denied|not_found|io_error/u);
   expect(await code(link.write("/dev/full/x", x))).toBe("not_a_directory");
 });
+
+test("what a file is like comes whole, however the readers and the agent take turns", async () => {
+  writeFileSync(world.inside("data"), "content");
+  for (let round = 0; round < 5; round++) {
+    // oxlint-disable-next-line no-await-in-loop -- as many at once as there is room for
+    const ends = await Promise.all(
+      Array.from({ length: 200 }, () => world.agent.link.read(world.inside("data"))),
+    );
+    for (const { head } of ends) expect(head).toMatchObject({ size: 7, mode: 0o644 });
+  }
+});

@@ -9,7 +9,7 @@ import {
   MAX_FRAME_BYTES,
 } from "@skerry/contract/frames";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 
 import { type Build, buildSanitized } from "./support/sanitized.ts";
 
@@ -28,7 +28,6 @@ const golden = JSON.parse(
 const BUILD_MS = 120_000;
 let build: Build;
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 
 const line = (frame: { type: number; stream: number; payload: Buffer }): string =>
   `${frame.type} ${frame.stream} ${frame.payload.toString("hex")}`;

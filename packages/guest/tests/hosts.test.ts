@@ -1,13 +1,12 @@
 // A new name in /etc/hosts, which is the user's but for that name.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type Build, buildSanitized } from "./support/sanitized.ts";
 
 const BUILD_MS = 120_000;
 let build: Build;
 
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(() => build[Symbol.asyncDispose]());
 
 /** Undefined where the file stays as it is. `complete`: as at boot, when what is missing is added. */
 function renamed(text: string, complete = false): string | undefined {

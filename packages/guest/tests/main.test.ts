@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
 
@@ -16,7 +16,6 @@ let agent: RunningAgent;
 let folder: string;
 
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "skerry-main-"));
   agent = await startAgent(build);

@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 
 import { type Build, buildSanitized } from "./support/sanitized.ts";
 
 const BUILD_MS = 120_000;
 let build: Build;
 beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
 
 const hex = (text: string): string => Buffer.from(text).toString("hex");
 const parse = (texts: readonly (string | Buffer)[]): string[][] =>

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./sanitized.ts";
 
@@ -9,7 +9,6 @@ export function agentForEachTest(take: (agent: RunningAgent) => void): void {
   let build: Build;
   let agent: RunningAgent;
   beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-  afterAll(async () => await build[Symbol.asyncDispose]());
   beforeEach(async () => {
     agent = await startAgent(build);
     take(agent);

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { type Build, buildSanitized, type RunningAgent, startAgent } from "./sanitized.ts";
 
 const BUILD_MS = 120_000;
@@ -21,7 +21,6 @@ export function useAgentInFolder(what: string): AgentInFolder {
   let agent: RunningAgent;
   let folder: string;
   beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-  afterAll(async () => await build[Symbol.asyncDispose]());
   beforeEach(async () => {
     folder = mkdtempSync(path.join(tmpdir(), `skerry-guest-${what}-`));
     agent = await startAgent(build);

@@ -1,19 +1,18 @@
-// Builds the agent with sanitizers once per test file, and runs it beside the test instead of in a VM.
+// Builds the agent with sanitizers, once for all test files, and runs it beside the test instead of in a VM.
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
+
+import { inject } from "vitest";
 
 import { AgentLink } from "./agent-link.ts";
 
 const GUEST_FOLDER = path.join(import.meta.dirname, "../..");
 const EXIT_DEADLINE_MS = 60_000;
 
-export interface Build extends AsyncDisposable {
-  readonly folder: string;
+export interface Build {
   readonly agent: string;
   /** Runs cases through the parsers; see tests/parsers.c. */
   parse(cases: readonly ParserCase[]): string[][];
@@ -25,19 +24,14 @@ export interface ParserCase {
   readonly bytes: Buffer;
 }
 
+/** Of several files at once the first one builds, and the others wait for it and find it built. */
 export async function buildSanitized(): Promise<Build> {
-  const folder = await mkdtemp(path.join(tmpdir(), "skerry-guest-"));
-  try {
-    await promisify(execFile)("make", ["-s", "-C", GUEST_FOLDER, `OUT=${folder}`, "sanitized"]);
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true });
-    throw error;
-  }
+  const folder = inject("sanitizedAgent");
+  const make = ["make", "-s", "-C", GUEST_FOLDER, `OUT=${folder}`, "sanitized"];
+  await promisify(execFile)("flock", [folder, ...make]);
   return {
-    folder,
     agent: path.join(folder, "agent-sanitized"),
     parse: (cases) => parse(path.join(folder, "parsers-sanitized"), cases),
-    [Symbol.asyncDispose]: async () => await rm(folder, { recursive: true, force: true }),
   };
 }
 
