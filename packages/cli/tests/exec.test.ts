@@ -42,7 +42,7 @@ test("exec writes every byte of both outputs and exits with the command's own co
   expect(JSON.parse(server.last.body.toString())).toEqual({
     command: "make 'it so'",
     timeout: "1m",
-    reattach: "30s",
+    reattach: "60s",
     env: { A: "b=c" },
   });
 });
@@ -168,7 +168,7 @@ test("options after -- belong to the command, even those that skerry has too", a
   const words = ["grep", "--token", "x", "-e", "--help", "--json"];
   expect((await shell.run("sandbox", "exec", "sbx_0", "--", ...words)).code).toBe(0);
   expect(server.last.headers.authorization).toBe("Bearer sk_test");
-  expect(JSON.parse(server.last.body.toString())).toEqual({ command: words.join(" "), reattach: "30s" });
+  expect(JSON.parse(server.last.body.toString())).toEqual({ command: words.join(" "), reattach: "60s" });
 });
 
 test("exec exits with 125 for every failure of ours, and with 2 for wrong usage", async () => {

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { Layout } from "../src/local/system/layout.ts";
+import { commandAtWork } from "../src/local/system/lock.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -23,7 +25,7 @@ test("a command that waits for another one and is killed leaves nothing that wai
   const run = await mkdtemp("/tmp/skerry-cli-lock-");
   const module = JSON.stringify(join(import.meta.dirname, "../src/local/system/lock.ts"));
   const script = `const { lockCommands } = await import(${module});
-    await lockCommands({ run: ${JSON.stringify(run)} });
+    await lockCommands({ run: ${JSON.stringify(run)} }, "skerry up");
     console.log("has it");
     setInterval(() => undefined, 1000);`;
   const start = () =>
@@ -36,11 +38,18 @@ test("a command that waits for another one and is killed leaves nothing that wai
     await once(first.stdout, "data");
     const second = start();
     const ended = once(second, "exit");
-    await once(second.stderr, "data");
+    const [waits] = (await once(second.stderr, "data")) as [Buffer];
+    expect(waits.toString()).toBe("skerry up is at work here; waiting for it.\n");
+    const layout = { run } as Layout;
+    expect(await commandAtWork(layout)).toMatchObject({ command: "skerry up", process: { pid: first.pid } });
     await expect.poll(() => having(run), { timeout: TIMEOUT_MS }).toHaveLength(1);
     second.kill("SIGKILL");
     await ended;
     await expect.poll(() => having(run), { timeout: TIMEOUT_MS }).toEqual([]);
+    const gone = once(first, "exit");
+    first.kill("SIGKILL");
+    await gone;
+    expect(await commandAtWork(layout)).toBeUndefined();
   } finally {
     first.kill("SIGKILL");
     await rm(run, { recursive: true });

@@ -58,7 +58,7 @@ test.each([0, 3])(
     // Longer than the command may take, for what is copied.
     expect(created).toEqual({ template: "base", timeout: "11m30s", env: { A: "b" } });
     expect(executed).toEqual({
-      ...{ command: "make 'it so'", timeout: "90s", reattach: "30s", keep_output: true },
+      ...{ command: "make 'it so'", timeout: "90s", reattach: "60s", keep_output: true },
     });
   },
 );

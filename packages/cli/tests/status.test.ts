@@ -3,6 +3,8 @@
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { hostsRow } from "../src/local/hosts-row.ts";
+import { machineRow } from "../src/local/machine-rows.ts";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { Shell } from "./support/shell.ts";
 
 test("a token that has expired is listed as such", async () => {
@@ -58,4 +60,28 @@ test.each([
     ...{ what: "hosts", state },
     detail: expect.stringContaining(detail) as string,
   });
+});
+
+test.each([
+  [
+    "crash loop",
+    { name: "web", reason: "the main process exited with 3" },
+    "machine web",
+    "exited with 3; `skerry machine logs web`",
+  ],
+  [
+    "unhealthy",
+    { name: "web", reason: null, health: { reason: "GET / answered 500" } },
+    "machine web",
+    "GET / answered 500; ",
+  ],
+  [
+    "failed",
+    { name: null, reason: null },
+    "machine mch_1",
+    "it does not say why; `skerry machine logs mch_1`",
+  ],
+])("status of this machine names a machine that needs somebody: %s", (state, machine, what, detail) => {
+  const row = machineRow(state, { id: "mch_1", ...machine } as Machine);
+  expect(row).toEqual({ what, state, detail: expect.stringContaining(detail) as string });
 });

@@ -143,6 +143,27 @@ test("with --json a command that is not there is told with what to do", async ()
   });
 });
 
+test.each([
+  [["image", "list"], "skerry template list"],
+  [["pull", "alpine"], "skerry template build --image"],
+  [["init"], "skerry template build FOLDER"],
+  [["scale", "web", "3"], "skerry machine update ID --size"],
+  [["env", "list"], "skerry machine update ID --env"],
+  [["build", "."], "skerry template build ."],
+])("%j, which other tools have, is answered with the command to type", async (words, remedy) => {
+  await using shell = await Shell.open();
+  const { code, stderr } = await shell.run(...words);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`\`${remedy}`)]);
+});
+
+test("a value that only the server can refuse ends a command as one that is refused here", async () => {
+  const refused = { code: "invalid_input", message: '"name" is no name.', remediation: "Use letters." };
+  await using server = await ScriptedServer.start((response) => sendJson(response, 400, refused));
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await shell.run("machine", "create", "--name", "Ü", "--template", "base");
+  expect([code, stderr]).toEqual([2, expect.stringContaining('"name" is no name. (invalid_input)')]);
+});
+
 test("the help describes every command in sentences", async () => {
   await using shell = await Shell.open();
   for (const group of [[], ["service"], ["host"], ["sandbox"], ["machine"], ["org"], ["auth"]]) {

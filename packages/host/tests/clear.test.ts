@@ -76,7 +76,7 @@ test("a machine that has arrived and was not decided about is not run for its en
   expect((await readdir(folder)).toSorted()).toEqual(["disk.qcow2", "vm.json"]);
 });
 
-test("a sandbox that is paused keeps its files, and one that ran goes", async () => {
+test("a sandbox that is paused keeps its files, and one that ran leaves why it ended", async () => {
   const vmsFolder = join(stateFolder, "vms");
   const name = (id: string) => `${config().instance}:${id}:exe_1`;
   const { folder } = await leave(
@@ -84,12 +84,17 @@ test("a sandbox that is paused keeps its files, and one that ran goes", async ()
   );
   for (const file of ["disk.qcow2", "memory"]) await writeFile(join(folder, file), "saved");
   const ran = recordIn(vmsFolder, "sbx_ran", { status: "running", name: name("sbx_ran") });
-  await leave({ ...ran, process: await identityOf(qemu) });
+  const { folder: ended } = await leave({ ...ran, process: await identityOf(qemu) });
+  await writeFile(join(ended, "disk.qcow2"), "disk");
   const before = (await readdir(folder)).toSorted();
   await clearVms(config(), pino({ level: "silent" }));
-  expect(await readdir(vmsFolder)).toEqual(["sbx_paused"]);
   expect((await readdir(folder)).toSorted()).toEqual(before);
-  expect((await recordsIn(vmsFolder))[0]?.record?.status).toBe("paused");
+  expect(await readdir(ended)).toEqual(["vm.json"]);
+  const records = await recordsIn(vmsFolder);
+  expect(records.map(({ record }) => [record?.id, record?.status, record?.reason])).toEqual([
+    ["sbx_paused", "paused", null],
+    ["sbx_ran", "gone", "its host was taken down"],
+  ]);
 });
 
 test.each([

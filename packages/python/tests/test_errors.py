@@ -59,6 +59,15 @@ class ErrorsTest(unittest.TestCase):
         self.assertEqual(error.context, {"template": "windows"})
         self.assertEqual(str(error), "There is no template windows. Use base. (unknown_template)")
 
+    def test_an_argument_named_as_another_library_does_is_told_by_its_name_here(self) -> None:
+        with Skerry("http://127.0.0.1:1", token="sk_test") as skerry:
+            with self.assertRaisesRegex(TypeError, r"^execute\(\) has no argument cwd\. Write workdir=…\.$"):
+                skerry.sandboxes.execute("sbx_1", "ls", cwd="/work")  # type: ignore[call-arg]
+            with self.assertRaisesRegex(TypeError, r"^execute\(\) has no argument timeout_ms\. Write timeout=\"30s\"\.$"):
+                skerry.machines.execute("mch_1", "ls", timeout_ms=5)  # type: ignore[call-arg]
+            with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'colour'"):
+                skerry.sandboxes.execute("sbx_1", "ls", colour="red")  # type: ignore[call-arg]
+
     def test_every_code_has_a_class_of_its_kind(self) -> None:
         self.assertEqual(ERROR_STATUS["sandbox_not_found"], 404)
         self.assertGreater(len(ERROR_STATUS), 40)

@@ -117,7 +117,7 @@ class ExecuteTest(unittest.TestCase):
                     [{"type": "stdout", "data": b"a\xff"}, {"type": "stderr", "data": b"b"}, {**EXIT, "type": "exit"}],
                 )
             run = skerry.sandboxes.execute("sbx_0", "x")
-        self.assertEqual(server.received[0].json(), {"command": "x", "workdir": "/w", "timeout": "1m", "reattach": "30s"})
+        self.assertEqual(server.received[0].json(), {"command": "x", "workdir": "/w", "timeout": "1m", "reattach": "60s"})
         self.assertEqual(server.received[0].headers["accept"], "text/event-stream")
         self.assertEqual(run, {**EXIT, "stdout": "a\ufffd", "stderr": "b"})
 

@@ -47,7 +47,7 @@ test("execute returns the output, the exit code and the measurements of a comman
   expect(JSON.parse(server.last.body.toString())).toEqual({
     command: "make",
     timeout: "1m",
-    reattach: "30s",
+    reattach: "60s",
     env: { A: "1" },
   });
 });
@@ -82,7 +82,7 @@ test("input arrives byte for byte, text as UTF-8, and an empty one is none", asy
   }
   for (const stdin of ["", new Uint8Array(), undefined]) {
     await client(server).machines.execute("mch_0", "cat", { stdin });
-    expect(JSON.parse(server.last.body.toString())).toEqual({ command: "cat", reattach: "30s" });
+    expect(JSON.parse(server.last.body.toString())).toEqual({ command: "cat", reattach: "60s" });
   }
 });
 
@@ -107,7 +107,7 @@ test("creations and commands tell where the server's time went, also where they 
   const onTiming = (timing: Timing) => void told.push(timing);
   await sandboxes.create({ template: "base" }, { onTiming });
   await expect(sandboxes.execute("sbx_0", "true", { onTiming })).rejects.toThrow("It is destroyed.");
-  expect(JSON.parse(server.last.body.toString())).toEqual({ command: "true", reattach: "30s" });
+  expect(JSON.parse(server.last.body.toString())).toEqual({ command: "true", reattach: "60s" });
   expect(told).toEqual(Array(2).fill({ place: 1.5, freeze: 7_000, start: 12 }));
 });
 

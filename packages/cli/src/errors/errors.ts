@@ -66,9 +66,14 @@ export function endingOf(error: unknown, failed: number): Ending {
   const silent = error instanceof Error ? silentEndOf(error) : undefined;
   if (silent !== undefined) return { exitCode: silent };
   if (error instanceof CliError) return { exitCode: error.exitCode ?? failed, failure: error };
-  if (error instanceof SkerryInputError && error.code === "invalid_input")
-    return { exitCode: exitCodes.usage, failure: error };
-  return { exitCode: failed, failure: failureOf(error) };
+  return { exitCode: isUsage(error) ? exitCodes.usage : failed, failure: failureOf(error) };
+}
+
+/** Whether the command line has a value that cannot be, whoever found it: this process or the API. */
+function isUsage(error: unknown): boolean {
+  return (
+    (error instanceof SkerryInputError || error instanceof SkerryApiError) && error.code === "invalid_input"
+  );
 }
 
 /** Exit code of an end that the user has caused and knows of. */

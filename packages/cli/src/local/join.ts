@@ -50,7 +50,7 @@ export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<Hos
   requireRoot("host join");
   await refuseUnits(layout, "Run `skerry uninstall`, join, and then `skerry install` again.");
   await makeFolders(layout);
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry host join");
   if (layout.joined === undefined && (await fileExists(layout.postgresData))) throw hasControl(layout);
   const own = { ...layout, joined };
   await remember(own, joined);

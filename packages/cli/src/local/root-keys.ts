@@ -76,7 +76,7 @@ export async function rotateKey(
   layout: Layout,
 ): Promise<{ readonly id: string; readonly data_keys: number }> {
   requireRoot("key rotate");
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry key rotate");
   const before = await readRootKeys(layout);
   const { keys } = await checkKeys(layout);
   // One that was written by a change that broke off is used now.
@@ -91,7 +91,7 @@ export async function rotateKey(
 /** Keys by which nothing is sealed any more are taken out of the file. */
 export async function retireKeys(layout: Layout): Promise<readonly string[]> {
   requireRoot("key retire");
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry key retire");
   const before = await readRootKeys(layout);
   const { needed } = (await key(layout, "retire")) as { readonly needed: readonly string[] };
   const kept = before.filter(({ id }) => needed.length === 0 || needed.includes(id));

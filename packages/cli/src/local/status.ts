@@ -8,8 +8,11 @@ import { failedText } from "@skerry/contract/waits-for";
 import { environment } from "../config.ts";
 import { askHost } from "./system/ask-host.ts";
 import type { Joined, Layout } from "./system/layout.ts";
+import { commandAtWork, type CommandAtWork } from "./system/lock.ts";
+import { relativeTime } from "../output/relative-times.ts";
 import { hostsRows } from "./hosts-row.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
+import { machineRows } from "./machine-rows.ts";
 import type { ProcessIdentity } from "./system/processes.ts";
 import type { StatusRow } from "./status-row.ts";
 import { portHolder, type PortHolder } from "./servers/port.ts";
@@ -24,12 +27,14 @@ const LOOP_DELAY_GOOD_S = 0.5;
 
 export async function status(layout: Layout): Promise<{ rows: StatusRow[]; running: boolean }> {
   const running = await runningServices(layout);
-  const [control, info, vms] = await Promise.all([
+  const [control, info, vms, command] = await Promise.all([
     layout.joined === undefined ? controlOf(layout, running) : elsewhere(layout.joined),
     askHost<HostInfo>(layout, "/info"),
     askHost<VmList>(layout, "/vms"),
+    commandAtWork(layout),
   ]);
   const rows = [
+    ...commandRows(command),
     row(running.keeper, running.isKept, keeperText(running)),
     ...control.rows,
     ...(info === "denied"
@@ -37,6 +42,13 @@ export async function status(layout: Layout): Promise<{ rows: StatusRow[]; runni
       : hostRows(info, vms, running.services.host)),
   ];
   return { rows, running: running.isKept && control.up && info !== "silent" };
+}
+
+/** While the first `skerry up` makes kernel and images nothing else of this machine runs. */
+function commandRows(command: CommandAtWork | undefined): StatusRow[] {
+  if (command === undefined) return [];
+  const since = relativeTime(new Date(command.sinceMs).toISOString());
+  return [row(command.command, true, `pid ${command.process.pid}, began ${since}`, "at work")];
 }
 
 interface ControlStatus {
@@ -49,12 +61,13 @@ async function controlOf(layout: Layout, { services }: RunningServices): Promise
   const up = holder.state === "control" && (await isHealthy(layout));
   const own = controlRow(layout, holder, up, services.control);
   if (!up) return { rows: [own], up };
-  const [delayS, ports, hosts] = await Promise.all([
+  const [delayS, ports, hosts, machines] = await Promise.all([
     longestLoopDelayS(layout),
     portsRow(layout),
     hostsRows(layout),
+    machineRows(layout),
   ]);
-  return { rows: [own, ports, ...loopRows(delayS), ...hosts], up };
+  return { rows: [own, ports, ...loopRows(delayS), ...hosts, ...machines], up };
 }
 
 /** The address form of VMs' ports, as `docs/ports.md` explains it. */

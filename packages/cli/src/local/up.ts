@@ -40,7 +40,7 @@ export async function up(layout: Layout): Promise<void> {
   await refuseUnits(layout, `Start it with: systemctl start ${units.target}`);
   await refuseHalfRestored(layout);
   await makeFolders(layout);
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry up");
   const user = await userOf(layout);
   await checkControlSettings(layout);
   await startUnlessRunning(layout, user);
@@ -97,7 +97,7 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
     process.stdout.write(`Nothing is set up in ${layout.state}, so there is nothing to stop.\n`);
     return;
   }
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry down");
   const state = await readSupervisorState(layout);
   if (state !== undefined) {
     await step(`Stop ${programsOf(layout)}`, async () => {

@@ -54,6 +54,15 @@ const EGRESS =
   "`skerry sandbox egress ID` and `skerry machine egress ID` show and change what a VM may reach.";
 const PORTS =
   "`skerry sandbox ports ID` and `skerry machine ports ID` show them; `url` and `forward` reach one.";
+const IMAGES =
+  "`skerry template list` shows what there is to start from, and `skerry template build` makes a template of a folder or an image.";
+const PULL = "`skerry template build --image REFERENCE --name NAME` makes a template of a registry's image.";
+const INIT =
+  "Nothing has to be set up in a folder: `skerry login` saves a server, and `skerry template build FOLDER` detects what a folder is.";
+const SCALE =
+  "`skerry machine update ID --size SIZE` gives a machine another size; more of them are more machines.";
+const ENV =
+  "`skerry machine update ID --env NAME=VALUE` changes a machine's, and `--env` and `--env-file` of `create`, `exec` and `run` give them.";
 
 const ofVm = (noun: string): Words => ({
   run: `\`skerry run -- COMMAND\` runs one in a sandbox of its own, \`skerry ${noun} exec ID -- COMMAND\` in this one.`,
@@ -73,7 +82,7 @@ const hints: Readonly<Record<string, Words>> = {
     ...{ members: MEMBERS, member: MEMBERS, users: MEMBERS },
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
-    images: "`skerry template list` shows what there is to start from.",
+    ...{ image: IMAGES, images: IMAGES, pull: PULL, init: INIT, scale: SCALE, env: ENV },
     ...{ token: TOKENS, tokens: TOKENS },
     ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
     ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },
@@ -90,7 +99,8 @@ const hints: Readonly<Record<string, Words>> = {
     ...ofVm("sandbox"),
     stop: "A sandbox has no such state: `skerry sandbox destroy ID` ends it.",
   },
-  machine: ofVm("machine"),
+  machine: { ...ofVm("machine"), scale: SCALE, env: ENV },
+  build: { ".": "`skerry template build .` builds this folder." },
 };
 
 /** For the whole tree, once it is complete: no word takes the place of a command that is there. */

@@ -81,13 +81,16 @@ async function clearVm(options: ClearOptions, one: FoundFolder): Promise<void> {
   const { resources } = options;
   const { record } = one.found;
   if (record.status === "paused") return;
-  if (!keepsDisk(record)) return releaseResources(resources, record);
+  // What a template is cloned from, and nobody's.
+  if (!isVmId(one.id)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
   // An arrival without control's decision may run elsewhere, and must not run here. A machine that cannot be
   // stopped keeps its disk as after a power failure.
-  if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
+  const disk = keepsDisk(record);
+  if (disk && record.arrival === undefined) await stopMachine(record).catch(() => undefined);
+  // Control learns why it has ended, and has what is left of it removed.
   const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
-  await releaseResources(resources, record, { disk: true, save: () => saveRecord(ended) });
+  await releaseResources(resources, record, { disk, save: () => saveRecord(ended) });
 }
 
 /** Its processes are found by their user. */

@@ -22,7 +22,7 @@ export interface ShellOptions extends CallOptions {
   readonly execution?: string | undefined;
   /** Only with `execution`: nothing is sent to it, and it does not wait for this reader. */
   readonly readOnly?: boolean | undefined;
-  /** How long a broken connection is made again, in seconds, and the command lives without one: 1 to 60. Default: 30. */
+  /** How long a broken connection is made again, in seconds, and the command lives without one: 1 to 60. Default: 60. */
   readonly reattachS?: number | undefined;
   /** Told when the connection is lost, and when it is there again. */
   readonly onConnection?: ((state: "lost" | "restored") => void) | undefined;
@@ -35,7 +35,7 @@ export interface ShellOutput {
 
 const PROTOCOL = "v5.channel.k8s.io";
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
-const REATTACH_S = 30;
+const REATTACH_S = 60;
 /** Of the output of an execution that is attached to. */
 const REPLAYED_BYTES = 256 * 1024;
 const AGAIN_MS = 500;

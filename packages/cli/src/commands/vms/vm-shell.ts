@@ -61,7 +61,7 @@ export function registerVmAttach(parent: Command, cli: Cli, vm: VmNoun): void {
 }
 
 const NOTES = `
-Keys go to the program, Ctrl-C too. After Enter, ~. leaves, as in ssh. A connection that is lost is made again for 30 s;
+Keys go to the program, Ctrl-C too. After Enter, ~. leaves, as in ssh. A connection that is lost is made again for 60 s;
 the exit code is the program's own, and 125 where Skerry failed and not the program.`;
 
 /** For how long the program lives without us, too. */
@@ -103,7 +103,7 @@ function withTerm(env: ShellOptions["env"], isTerminal: boolean): Pick<ShellOpti
 }
 
 const connectionText = {
-  lost: "\r\nThe connection was lost; trying again for 30 s. The program runs on.\r",
+  lost: "\r\nThe connection was lost; trying again for 60 s. The program runs on.\r",
   restored: "\rThe connection is there again.\r",
 } as const;
 

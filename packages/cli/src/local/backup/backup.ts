@@ -107,7 +107,7 @@ async function runningPostgres(layout: Layout): Promise<AsyncDisposable | undefi
   if (user === undefined) throw nothing(layout);
   const postgres = await Postgres.open(layout, user);
   if (await postgres.isRunning()) return undefined;
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry backup");
   await postgres.prepare(user);
   await postgres.start();
   return { [Symbol.asyncDispose]: () => postgres.stop() };

@@ -56,7 +56,7 @@ export async function restore(layout: Layout, file: string, options: RestoreOpti
   await mkdir(layout.state, { recursive: true, mode: 0o711 });
   await writeFile(join(layout.state, RESTORING), `${path}\n`, { mode: 0o600 });
   await makeFolders(layout);
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry restore");
   const plane = await step("Restore the database", () => restoreDatabase(layout, dump, migrations));
   if (options.rootKeyCopy !== undefined) await placeRootKeys(layout, keys, user);
   const rootKeys = await missingRootKeys(layout, plane.root_keys);

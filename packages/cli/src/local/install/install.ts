@@ -78,7 +78,7 @@ async function requirePackages(layout: Layout): Promise<void> {
 /** What takes long the first time: kernel, root disk, frozen template. What `skerry up` has started ends before; its VMs run on. */
 async function prepare(layout: Layout): Promise<void> {
   await makeFolders(layout);
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry install");
   const user = layout.joined === undefined ? await ensureSystemUser(layout.state) : undefined;
   await checkControlSettings(layout);
   const running = await runningSupervisor(layout);

@@ -71,7 +71,7 @@ export async function upgrade(
 /** Run by the version itself, from its installed folder. Nothing is changed where it cannot serve the database. */
 export async function activate(layout: Layout, installation: Installation): Promise<void> {
   requireRoot("upgrade");
-  await lockCommands(layout);
+  await lockCommands(layout, "skerry upgrade");
   const isActive = await isUnitActive(units.target);
   if (isActive && layout.joined === undefined)
     await controlCommand(layout, ["check-schema"], { failure: "database_newer" });

@@ -14,7 +14,7 @@ from ._executions import AsyncExecutions
 from ._http import AsyncHttp
 
 #: How long a command lives without its client, and how long the client tries to come back.
-_REATTACH_S = 30.0
+_REATTACH_S = 60.0
 #: For the call that kills what its caller has left.
 _KILL_WITHIN_S = 5.0
 

@@ -6,6 +6,7 @@ from typing import AsyncGenerator, AsyncIterator, Dict, List, Mapping, Optional,
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
+from .._other_names import tells_names
 from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, QueryValue, Request, vm_filter
 from ..errors import SkerryConnectionError
@@ -29,6 +30,7 @@ from ._streams import AsyncStream, every_item
 from ._vm_calls import AsyncVmCalls
 
 
+@tells_names
 class AsyncMachines(AsyncVmCalls):
     def __init__(self, http: AsyncHttp) -> None:
         super().__init__(http, "/v1/machines")

@@ -7,6 +7,7 @@ from typing import AsyncIterator, List, Mapping, Optional, Sequence, Type, Union
 
 from .._command import Command
 from .._create_call import needs_template
+from .._other_names import tells_names
 from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
 from ..events import ExecuteEvent, FollowEvent
@@ -40,6 +41,7 @@ from ._streams import AsyncStream, every_item
 from ._vm_calls import DOWNLOAD_MAX_BYTES, AsyncVmCalls
 
 
+@tells_names
 class AsyncSandboxes(AsyncVmCalls):
     def __init__(self, http: AsyncHttp) -> None:
         super().__init__(http, "/v1/sandboxes")
@@ -198,6 +200,7 @@ class AsyncSandboxes(AsyncVmCalls):
         return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
 
 
+@tells_names
 class AsyncSandbox:
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``async with`` block around it destroys
     it at its end."""

@@ -15,7 +15,7 @@ from ._executions import Executions
 from ._http import Http
 
 #: How long a command lives without its client, and how long the client tries to come back.
-_REATTACH_S = 30.0
+_REATTACH_S = 60.0
 #: For the call that kills what its caller has left.
 _KILL_WITHIN_S = 5.0
 

@@ -7,6 +7,7 @@ from typing import Generator, Iterator, Dict, List, Mapping, Optional, cast
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
+from .._other_names import tells_names
 from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, QueryValue, Request, vm_filter
 from ..errors import SkerryConnectionError
@@ -30,6 +31,7 @@ from ._streams import Stream, every_item
 from ._vm_calls import VmCalls
 
 
+@tells_names
 class Machines(VmCalls):
     def __init__(self, http: Http) -> None:
         super().__init__(http, "/v1/machines")

@@ -8,6 +8,7 @@ from typing import Iterator, List, Mapping, Optional, Sequence, Type, Union, cas
 
 from .._command import Command
 from .._create_call import needs_template
+from .._other_names import tells_names
 from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
 from ..events import ExecuteEvent, FollowEvent
@@ -41,6 +42,7 @@ from ._streams import Stream, every_item
 from ._vm_calls import DOWNLOAD_MAX_BYTES, VmCalls
 
 
+@tells_names
 class Sandboxes(VmCalls):
     def __init__(self, http: Http) -> None:
         super().__init__(http, "/v1/sandboxes")
@@ -199,6 +201,7 @@ class Sandboxes(VmCalls):
         return Sandbox(self, self._http.json(request, SandboxInfo))
 
 
+@tells_names
 class Sandbox:
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``with`` block around it destroys
     it at its end."""

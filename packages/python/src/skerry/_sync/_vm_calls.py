@@ -8,6 +8,7 @@ from typing import Dict, Mapping, Optional, Sequence, Union
 
 from .._command import Command, command_line
 from .._file_mode import checked_mode
+from .._other_names import tells_names
 from .._output import Collected
 from .._page import Page
 from .._paths import file_path, segment
@@ -43,6 +44,7 @@ from ._streams import Stream
 DOWNLOAD_MAX_BYTES = 256 * 1024 * 1024
 
 
+@tells_names
 class VmCalls:
     """Every method raises a ``SkerryApiError`` where the server refuses, ``SkerryConnectionError`` where it cannot be reached and
     ``SkerryInputError`` where the arguments cannot be sent. Where a method takes an ``id``, the name of one of the organization does as well."""
@@ -165,7 +167,7 @@ class VmCalls:
         keep_output: Optional[bool] = None,
     ) -> Stream[ExecuteEvent]:
         """Runs a shell command and gives its output as it comes, as exact bytes, then one ``exit``. The command starts with the first read;
-        leaving the ``with`` block around the loop kills it. A connection that breaks is made again for 30 s, and not a byte is lost or
+        leaving the ``with`` block around the loop kills it. A connection that breaks is made again for 60 s, and not a byte is lost or
         comes twice; a command whose ``stdin`` was still on its way then is killed."""
         fields = {
             "command": command_line(command),

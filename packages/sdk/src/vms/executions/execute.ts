@@ -14,7 +14,7 @@ import { Executions, isPassing, type FollowOptions } from "./executions.ts";
 import { concat, type HttpClient, type TimedOptions } from "../../http/http.ts";
 
 /** How long a command lives without its client, and how long the client tries to come back. */
-const REATTACH = "30s";
+const REATTACH = "60s";
 /**
  * For the call that kills what its caller has left. Where it does not get through, the command ends when
  * `reattach` is over.
@@ -23,7 +23,7 @@ const KILL_WITHIN_MS = 5_000;
 
 /**
  * `timeout` (default `30s`, at most `24h`, `0s` for none), `workdir` (default `/root`), `env`, and `signal`,
- * which kills the command. A connection that breaks is made again within `reattach` (default `30s`), and no
+ * which kills the command. A connection that breaks is made again within `reattach` (default `60s`), and no
  * byte is lost or comes twice; a command whose `stdin` was still on its way then is killed.
  */
 export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_encoding"> &

@@ -20,7 +20,7 @@ export interface FollowOptions extends CallOptions {
   readonly after?: number | undefined;
   /** The command waits where this reader is slow. Without it bytes that are kept no more are skipped, and a `dropped` event says so. */
   readonly hold?: boolean | undefined;
-  /** How long a broken connection is made again, in milliseconds. Default: 30,000. */
+  /** How long a broken connection is made again, in milliseconds. Default: 60,000. */
   readonly reconnectMs?: number | undefined;
 }
 
@@ -31,7 +31,8 @@ export type FollowEvent = (
   | { readonly type: "dropped"; readonly from: number; readonly to: number }
 ) & { readonly position: number };
 
-const RECONNECT_MS = 30_000;
+/** A restart of the whole platform on a slow machine takes a minute. */
+const RECONNECT_MS = 60_000;
 const AGAIN_MS = 500;
 
 /** All calls about the executions of the VM at this path of the API. */

@@ -1,0 +1,44 @@
+// Machines that need somebody, in `skerry status`.
+
+import type { Machine } from "@skerry/contract/machines/machine";
+import { askControl } from "./ask-control.ts";
+import type { StatusRow } from "./status-row.ts";
+import type { Layout } from "./system/layout.ts";
+
+const SHOWN = 5;
+
+/** In the order in which they are told; a machine has the first that fits. */
+const troubles = {
+  "crash loop": "crash_loop=true",
+  unhealthy: "unhealthy=true",
+  failed: "status=failed",
+} as const;
+
+/** None where all are well, and where control does not tell, for example a user without a token. */
+export async function machineRows(layout: Layout): Promise<StatusRow[]> {
+  const states = Object.entries(troubles);
+  const found = await Promise.all(
+    states.map(async ([state, filter]) => {
+      const answer = await askControl(layout, `/v1/machines?${filter}&limit=${SHOWN}`);
+      const { items } = JSON.parse(answer ?? '{"items":[]}') as { readonly items: readonly Machine[] };
+      return items.map((machine) => ({ state, machine }));
+    }),
+  );
+  const first = new Map(
+    found
+      .flat()
+      .toReversed()
+      .map((one) => [one.machine.id, one]),
+  );
+  return [...first.values()].toReversed().map(({ state, machine }) => machineRow(state, machine));
+}
+
+export function machineRow(state: string, { id, name, reason, health }: Machine): StatusRow {
+  const why = (state === "unhealthy" ? health?.reason : reason) ?? "it does not say why";
+  const called = name ?? id;
+  return {
+    what: `machine ${called}`,
+    state,
+    detail: `${why}; \`skerry machine logs ${called}\` has its output`,
+  };
+}
