@@ -53,13 +53,18 @@ function leftOut(): string[] {
 /** In ms; undefined for a file that is new since the last run that left its times. */
 const lastTimes = new Map(keptTimes()?.files.map((one) => [one.file, lengthOf(one)]));
 
-/** Begins with the files that took longest the last time: the run would wait for one of them alone if it began last. A file without a time comes first. */
+const isLong = (file: string): boolean => LONG_SCENARIOS.some((name) => file === `tests/${name}.test.ts`);
+
+/**
+ * Begins with the files that took longest the last time: the run would wait for one of them alone if it began
+ * last. Files without a time come first, and of those the long scenarios.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const lastTime = ({ moduleId }: TestSpecification) =>
-      lastTimes.get(relative(import.meta.dirname, moduleId)) ?? Infinity;
-    return sorted.toSorted((a, b) => lastTime(b) - lastTime(a) || 0);
+    const path = ({ moduleId }: TestSpecification) => relative(import.meta.dirname, moduleId);
+    const time = (one: TestSpecification) => lastTimes.get(path(one)) ?? Infinity;
+    return sorted.toSorted((a, b) => time(b) - time(a) || Number(isLong(path(b))) - Number(isLong(path(a))));
   }
 }
 

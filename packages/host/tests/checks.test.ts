@@ -68,6 +68,25 @@ test("a status that comes byte by byte is read, and what follows it is not waite
   expect((await peer.next("reset")).stream).toBe(id);
 });
 
+test("what follows a status is read to its end, so that no server finds its connection reset while it writes", async () => {
+  const { verdict, over } = runCheck(channel, httpCheck, never);
+  const { id } = await peer.opened();
+  await peer.send(encodeJson(frameTypes.head, id, {}));
+  await peer.next("data");
+  await peer.send(encodeFrame(frameTypes.data, id, Buffer.from("HTTP/1.1 200 OK\r\n")));
+  for (let sent = 0; sent < 8; sent += 1)
+    await peer.send(encodeFrame(frameTypes.data, id, Buffer.alloc(1_024, "x")));
+  await peer.close(id, {});
+  expect(await verdict).toBeUndefined();
+  await over;
+  // Frames come in order: a reset would be there before this.
+  const next = channel.open({ op: "idle" });
+  await expect.poll(() => peer.typesOf(id + 1)).toContain(frameTypes.open);
+  expect(peer.typesOf(id)).not.toContain(frameTypes.reset);
+  await peer.close((await peer.opened()).id, { idle: true });
+  await next.result();
+});
+
 test("a port on which nothing listens is a failure that says so, and a guest's own words are none of it", async () => {
   const refused = runCheck(channel, httpCheck, never);
   const first = await peer.opened();

@@ -51,6 +51,11 @@ export class Peer {
     }
   }
 
+  /** The types of the frames that have come for this stream and were not looked at. */
+  typesOf(stream: number): number[] {
+    return this.#frames.filter((frame) => frame.stream === stream).map(({ type }) => type);
+  }
+
   async answerHello(): Promise<void> {
     const { payload } = await this.next("hello");
     await this.send(encodeFrame(frameTypes.hello, 0, payload));

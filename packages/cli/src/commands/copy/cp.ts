@@ -75,11 +75,14 @@ export function vmPlace(text: string): VmPlace | undefined {
 }
 
 function onePlaceInVm(source: string, target: string): CliError {
+  const areBothInVms = vmPlace(source) !== undefined && vmPlace(target) !== undefined;
   return new CliError(
     "invalid_input",
     `One of "${source}" and "${target}" must be in a VM, and the other one here.`,
     {
-      remediation: "Write ID:PATH for the one in the VM; a local path with a colon begins with ./ or /.",
+      remediation: areBothInVms
+        ? "Between two VMs, copy from the first one to here, and from here to the second."
+        : "Write ID:PATH for the one in the VM; a local path with a colon begins with ./ or /.",
       exitCode: exitCodes.usage,
     },
   );
