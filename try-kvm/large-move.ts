@@ -58,7 +58,7 @@ export async function measureLargeMove(
       const { client } = platform;
       const sandbox = await client.sandboxes.create({ template: "base", size: name, timeout: "1h" });
       await sandbox.upload("/root/write.py", program(writesMbPerS, memoryMib));
-      await sandbox.execute("python3 /root/write.py > /root/words 2>&1 &");
+      await sandbox.execute('(python3 /root/write.py; echo "it ended with $?") > /root/words 2>&1 &');
       await until("the guest writes", () => hasTicked(sandbox), MOVED_DEADLINE_MS);
       const from = (await sandbox.refresh()).info.host_id ?? "";
       await client.hosts.drain(from);

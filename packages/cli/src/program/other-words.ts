@@ -105,6 +105,8 @@ const hints: Readonly<Record<string, Words>> = {
 
 /** For the whole tree, once it is complete: no word takes the place of a command that is there. */
 export function addOtherWords(command: Command): void {
+  // `skerry template build` is called like the group `skerry build`, and takes a folder.
+  if (command.commands.length === 0) return;
   const group = command.name();
   for (const [name, words] of Object.entries(aliases[group] ?? {}))
     command.commands.find((one) => one.name() === name)?.aliases(words);
