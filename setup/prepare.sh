@@ -105,6 +105,20 @@ prepare_npm() {
   printf '%s\n' "$want" >node_modules/.skerry-lock
 }
 
+# Builds unless nothing was changed since: a program that is edited and run again does not wait for it. The time that counts is
+# that of the build's begin, because a file may be changed while it runs.
+prepare_build() {
+  local stamp=dist/.built changed
+  if [ -f "$stamp" ]; then
+    changed=$(find packages setup package.json package-lock.json -newer "$stamp" -not -path '*/node_modules/*' -not -path '*/tests/*' -print -quit)
+    [ -n "$changed" ] || return 0
+  fi
+  mkdir -p dist
+  touch "$stamp.begun"
+  step "Build" "The compiler's message above names the file; a clean checkout builds." node setup/build.ts
+  mv "$stamp.begun" "$stamp"
+}
+
 prepare_for_tests() {
   SKERRY_PACKAGES="$SKERRY_PACKAGES $SKERRY_TEST_PACKAGES"
   prepare
@@ -115,5 +129,5 @@ prepare() {
   prepare_packages
   prepare_node
   prepare_npm
-  step "Build" "The compiler's message above names the file; a clean checkout builds." node setup/build.ts
+  prepare_build
 }

@@ -1,6 +1,8 @@
 // Machines as their owner sees them, on real microVMs: what keeps running, what is started again, and what is kept. What a host promises of
 // them by itself is in `machine-host.test.ts`.
 
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Machine } from "../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
@@ -261,7 +263,7 @@ test("machines outlive kill -9 of every process of ours, and a wish that control
   await machines().destroy(id);
 });
 
-test("after `skerry down` and `up` a machine is back with its disk, one that was stopped stays stopped, and a paused sandbox goes on", async () => {
+test("after `skerry down` and `up` a machine is back with its disk, one that was stopped stays stopped, a paused sandbox goes on, and one that ran says why it ended", async () => {
   const running = await machines().create({ template: "base", command: "exec sleep 100000" });
   const stopped = await machines().create({ template: "base" });
   await machines().execute(running.id, "echo kept > /root/kept");
@@ -269,6 +271,7 @@ test("after `skerry down` and `up` a machine is back with its disk, one that was
   const paused = await platform.client.sandboxes.create({ template: "base", mode: "persistent" });
   await paused.execute("echo kept > /root/kept; sleep 100000 & echo $! > /root/pid");
   await paused.pause();
+  const ran = await platform.client.sandboxes.create({ template: "base" });
   await skerry(platform.env, "down");
   await nothingRuns();
   await skerry(platform.env, "up");
@@ -277,6 +280,12 @@ test("after `skerry down` and `up` a machine is back with its disk, one that was
   expect((await machines().get(stopped.id)).status).toBe("stopped");
   const resumed = await paused.execute("cat /root/kept; kill -0 $(cat /root/pid) && echo runs");
   expect(resumed.stdout).toBe("kept\nruns\n");
+  await until("control has heard of the end", async () => (await ran.refresh()).info.status === "failed");
+  expect(ran.info.reason).toBe("the microVM ended: its host was taken down");
+  await until(
+    "nothing is left of it on the host",
+    async () => !(await readdir(join(platform.state, "host/vms"))).includes(ran.id),
+  );
   await paused.destroy();
   for (const { id } of [running, stopped]) await machines().destroy(id);
   await until(

@@ -132,7 +132,7 @@ test("a refusal of egress rules is shown with the entry and what to do", async (
     "--egress-allow-cidr",
     "10.0.0.1/8",
   );
-  expect([code, stdout.toString()]).toEqual([1, ""]);
+  expect([code, stdout.toString()]).toEqual([2, ""]);
   expect(stderr).toContain(`error: ${refusal.message} (invalid_cidr)\n${refusal.remediation}\n`);
 });
 

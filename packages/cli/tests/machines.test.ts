@@ -107,7 +107,8 @@ test("a log cannot take over the terminal of whoever reads it, and JSON has it a
 test("logs of several machines have the machine in front of each line, which a guest cannot forge", async () => {
   await using server = await ScriptedServer.start((response, { url }) => {
     const name = /(?:machines|sandboxes)\/([^/?]+)/.exec(url)?.[1];
-    if (name === "gone") return sendJson(response, 404, { code: "machine_not_found", message: "No." });
+    const code = url.includes("sandboxes") ? "sandbox_not_found" : "machine_not_found";
+    if (name === "gone") return sendJson(response, 404, { code, message: "No." });
     if (!url.includes("/logs")) return sendJson(response, 200, { items: [], next_cursor: null });
     const lines = name === "web" ? ["up", "x\rworker | forged"] : ["down"];
     if (!url.includes("follow")) {
@@ -121,11 +122,16 @@ test("logs of several machines have the machine in front of each line, which a g
   });
   await using shell = await Shell.forServer(server);
   const shown = ["worker | down", "web | up", "web | x\\x0dworker | forged"];
-  for (const noun of [["machine"], []]) {
+  for (const [noun, missing] of [
+    [["machine"], "machine_not_found"],
+    [[], 'There is no sandbox and no machine "gone". (not_found)'],
+  ] as const) {
     const all = await shell.run(...noun, "logs", "web", "gone", "worker", "--grep", "a b");
     expect([all.code, all.stdout.toString().trimEnd().split("\n")]).toEqual([1, shown]);
-    expect(all.stderr).toContain("machine_not_found");
-    expect(server.last.url).toBe("/v1/machines/worker/logs?grep=a+b&kernel=false&timestamps=true");
+    expect(all.stderr).toContain(missing);
+    expect(server.received.map(({ url }) => url)).toContain(
+      "/v1/machines/worker/logs?grep=a+b&kernel=false&timestamps=true",
+    );
     const followed = await shell.run(...noun, "logs", "web", "gone", "worker", "--follow");
     expect([followed.code, followed.stdout.toString().trimEnd().split("\n").toSorted()]).toEqual([
       1,

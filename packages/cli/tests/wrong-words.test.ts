@@ -156,12 +156,17 @@ test.each([
   expect([code, stderr]).toEqual([2, expect.stringContaining(`\`${remedy}`)]);
 });
 
-test("a value that only the server can refuse ends a command as one that is refused here", async () => {
-  const refused = { code: "invalid_input", message: '"name" is no name.', remediation: "Use letters." };
-  await using server = await ScriptedServer.start((response) => sendJson(response, 400, refused));
+test.each([
+  [400, "invalid_duration", 2],
+  [422, "unknown_size", 2],
+  [422, "timeout_too_long", 1],
+  [409, "sandbox_busy", 1],
+])("what the server refuses with %i %s ends a command with %i", async (status, code, exit) => {
+  const refused = { code, message: "It cannot be.", remediation: "Write another." };
+  await using server = await ScriptedServer.start((response) => sendJson(response, status, refused));
   await using shell = await Shell.forServer(server);
-  const { code, stderr } = await shell.run("machine", "create", "--name", "Ü", "--template", "base");
-  expect([code, stderr]).toEqual([2, expect.stringContaining('"name" is no name. (invalid_input)')]);
+  const ended = await shell.run("machine", "create", "--template", "base");
+  expect([ended.code, ended.stderr]).toEqual([exit, expect.stringContaining(`It cannot be. (${code})`)]);
 });
 
 test("the help describes every command in sentences", async () => {

@@ -49,6 +49,9 @@ test("a sandbox that was made for one command ends with it, and its output is th
   });
   fake.write("warned\n", "stderr");
   fake.end(3);
+  expect(await kept(execution), "before anybody has looked").toMatchObject({
+    ...{ status: "exited", exit: { exit_code: 3 }, ended_at: expect.any(String) as string },
+  });
   expect(await look()).toMatchObject({ examined: 1, changed: 1, failed: 0 });
   expect(await statusOf()).toBe("destroyed");
   expect((await world.call("GET", vm)).body["reason"]).toBe("its command has ended");

@@ -9,9 +9,10 @@ import { noneIfForbidden } from "../errors/forbidden.ts";
 import { addExamples } from "../input/options.ts";
 import { addWatchFlag, listOrWatch, type Listing, type WatchFlags } from "../watched-list.ts";
 import { relativeTime } from "../output/relative-times.ts";
-import { findId, onTarget } from "../targets.ts";
+import { onTarget } from "../targets.ts";
 import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
 import { showSandboxLog } from "./sandboxes/sandbox-logs.ts";
+import { findVm } from "./vms/find-vm.ts";
 import { expiryText, statusText } from "./vms/vm-list.ts";
 import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";
 
@@ -133,12 +134,11 @@ function orSandboxLog(cli: Cli, client: Skerry) {
       await onTarget(machineNoun.target(client, cli.signal), text, work);
     } catch (error) {
       const isMissing = error instanceof CliError && error.code === "machine_not_found";
-      if (!isMissing || isId("machine", text) || !(await isSandbox(cli, client, text))) throw error;
+      if (!isMissing || isId("machine", text)) throw error;
+      // It says what is meant where it is neither.
+      const { noun } = await findVm(client, text, cli.signal);
+      if (noun !== sandboxNoun) throw error;
       await ofSandbox(text);
     }
   };
-}
-
-async function isSandbox({ signal }: Cli, client: Skerry, text: string): Promise<boolean> {
-  return (await findId(sandboxNoun.target(client, signal), text).catch(() => undefined)) !== undefined;
 }

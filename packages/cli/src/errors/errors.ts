@@ -69,11 +69,14 @@ export function endingOf(error: unknown, failed: number): Ending {
   return { exitCode: isUsage(error) ? exitCodes.usage : failed, failure: failureOf(error) };
 }
 
+const BAD_REQUEST = 400;
+
 /** Whether the command line has a value that cannot be, whoever found it: this process or the API. */
 function isUsage(error: unknown): boolean {
-  return (
-    (error instanceof SkerryInputError || error instanceof SkerryApiError) && error.code === "invalid_input"
-  );
+  if (error instanceof SkerryInputError) return error.code === "invalid_input";
+  if (!(error instanceof SkerryApiError)) return false;
+  if (error.code === "upload_incomplete") return false;
+  return error.status === BAD_REQUEST || error.code === "unknown_size";
 }
 
 /** Exit code of an end that the user has caused and knows of. */

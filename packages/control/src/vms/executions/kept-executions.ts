@@ -10,7 +10,7 @@ import type { Context } from "../../context.ts";
 import { readPage } from "../../values/page.ts";
 import { callVm, type VmKind } from "../vm-kind.ts";
 import { executionNotFound } from "./executions.ts";
-import { keepEnd, readOutput } from "./keep-output.ts";
+import { keepEnd, readOutput, type Read } from "./keep-output.ts";
 import {
   endKept,
   findKept,
@@ -56,8 +56,13 @@ export async function getKeptExecution(
   const read = await callVm(context, caller, ref, (vm, client) =>
     readOutput(client, { vm, execution: id }, gone),
   );
-  const now = { ...shown(row), output_bytes: read.position };
+  const now = { ...shown({ ...row, ...endIn(row, read) }), output_bytes: read.position };
   return { ...now, stdout: read.stdout.toString(encoding), stderr: read.stderr.toString(encoding) };
+}
+
+/** Its VM knows first that it has exited; it is stored some seconds later. */
+function endIn({ started_at }: KeptHead, { exit }: Read): Partial<Pick<KeptHead, "exit" | "ended_at">> {
+  return exit === null ? {} : { exit, ended_at: new Date(started_at.getTime() + exit.duration_ms) };
 }
 
 /** Ends those whose sandbox went without telling. How many. */
