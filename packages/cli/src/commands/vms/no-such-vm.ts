@@ -6,7 +6,11 @@ import { relativeTime } from "../../output/relative-times.ts";
 import { findId, type TargetKind } from "../../targets.ts";
 
 /** Commands that both kinds have, as the user types them. */
-const shared: ReadonlySet<string> = new Set("exec upload download ls egress get show destroy".split(" "));
+const shared: ReadonlySet<string> = new Set(
+  "attach destroy download egress events exec executions file fork forward get kill logs ls metrics ports rollback shell show snapshot update upload url watch".split(
+    " ",
+  ),
+);
 
 /** `text` is a machine's, or the other way round. `verb`: of the command that looks for it. */
 export async function ofOtherKind(
