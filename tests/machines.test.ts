@@ -272,7 +272,7 @@ test("after `skerry down` and `up` a machine is back with its disk, one that was
   await paused.execute("echo kept > /root/kept; sleep 100000 & echo $! > /root/pid");
   await paused.pause();
   const ran = await platform.client.sandboxes.create({ template: "base" });
-  await skerry(platform.env, "down");
+  expect(await skerry(platform.env, "down")).toContain("1 running sandbox ends. Paused ones stay;");
   await nothingRuns();
   await skerry(platform.env, "up");
   await reached(running.id, "it runs again", isRestarted(1));

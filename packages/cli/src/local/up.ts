@@ -3,6 +3,8 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { VmList } from "@skerry/contract/host-api/vm";
+import { isId } from "@skerry/contract/ids";
 import { CliError } from "../errors/errors.ts";
 import { fileExists } from "./system/files.ts";
 import { refuseHalfRestored } from "./system/half-restored.ts";
@@ -98,6 +100,7 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
     return;
   }
   await lockCommands(layout, "skerry down");
+  if (!keepVms) await tellEnding(layout);
   const state = await readSupervisorState(layout);
   if (state !== undefined) {
     await step(`Stop ${programsOf(layout)}`, async () => {
@@ -115,6 +118,16 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
     (await fileExists(layout.postgresData))
   )
     await (await Postgres.open(layout, user)).stop();
+}
+
+/** Says that sandboxes end, also persistent ones, whose owner may have meant them to stay. */
+async function tellEnding(layout: Layout): Promise<void> {
+  const vms = await askHost<VmList>(layout, "/vms");
+  const items = typeof vms === "string" ? [] : vms.items;
+  const ending = items.filter(({ id, status }) => isId("sandbox", id) && status === "running").length;
+  if (ending === 0) return;
+  const ends = ending === 1 ? "1 running sandbox ends" : `${ending} running sandboxes end`;
+  process.stdout.write(`${ends}. Paused ones stay; \`skerry down --keep-vms\` leaves all of them running.\n`);
 }
 
 async function start(layout: Layout): Promise<void> {
