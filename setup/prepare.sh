@@ -105,12 +105,13 @@ prepare_npm() {
   printf '%s\n' "$want" >node_modules/.skerry-lock
 }
 
-# Builds unless nothing was changed since: a program that is edited and run again does not wait for it. The time that counts is
-# that of the build's begin, because a file may be changed while it runs.
+# Builds only if a source file has changed since the last build: a program that is edited and run again does not wait for it.
+# The time that counts is that of the build's start, because a file may be changed while it runs.
 prepare_build() {
   local stamp=dist/.built changed
-  if [ -f "$stamp" ]; then
-    changed=$(find packages setup package.json package-lock.json -newer "$stamp" -not -path '*/node_modules/*' -not -path '*/tests/*' -print -quit)
+  if [ -f "$stamp" ] && [ -f dist/skerry.js ]; then
+    changed=$(find packages setup package.json package-lock.json tsconfig.json \( -newer "$stamp" -o -cnewer "$stamp" \) \
+      -not -path '*/node_modules/*' -not -path '*/tests/*' -print -quit)
     [ -n "$changed" ] || return 0
   fi
   mkdir -p dist

@@ -79,9 +79,9 @@ test.each([
     "failed",
     { name: null, reason: null },
     "machine mch_1",
-    "it does not say why; `skerry machine logs mch_1`",
+    "the reason is not known; `skerry machine logs mch_1`",
   ],
-])("status of this machine names a machine that needs somebody: %s", (state, machine, what, detail) => {
+])("status of this machine names a machine that needs attention: %s", (state, machine, what, detail) => {
   const row = machineRow(state, { id: "mch_1", ...machine } as Machine);
   expect(row).toEqual({ what, state, detail: expect.stringContaining(detail) as string });
 });

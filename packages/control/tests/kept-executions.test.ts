@@ -135,6 +135,12 @@ test("what a streamed command has printed stays when its sandbox is destroyed, a
   await answer.body?.cancel();
 });
 
+test("a guest that says that its command took longer than there are years is shown with the last of them", async () => {
+  const { id: execution } = await start({ keep_output: true });
+  world.host.executions.last.end(0, { duration_ms: 9e15 });
+  expect(await kept(execution)).toMatchObject({ status: "exited", ended_at: "9999-01-01T00:00:00.000Z" });
+});
+
 test("of a long output the end is kept, each byte in its own stream", async () => {
   const { id: execution } = await start({ keep_output: true });
   const fake = world.host.executions.last;

@@ -12,6 +12,7 @@ import { FakeQemu } from "./support/fake-qemu.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testRange } from "./support/network.ts";
 import { identityOf, leave, recordIn, recordsIn } from "./support/records.ts";
+import type { Waking } from "../src/vm/record/record.ts";
 
 const unit = `${process.pid.toString(16)}c`;
 
@@ -76,7 +77,7 @@ test("a machine that has arrived and was not decided about is not run for its en
   expect((await readdir(folder)).toSorted()).toEqual(["disk.qcow2", "vm.json"]);
 });
 
-test("a sandbox that is paused keeps its files, and one that ran leaves why it ended", async () => {
+test("a sandbox that is paused keeps its files, and one that ran leaves a record of why it ended", async () => {
   const vmsFolder = join(stateFolder, "vms");
   const name = (id: string) => `${config().instance}:${id}:exe_1`;
   const { folder } = await leave(
@@ -95,6 +96,43 @@ test("a sandbox that is paused keeps its files, and one that ran leaves why it e
     ["sbx_paused", "paused", null],
     ["sbx_ran", "gone", "its host was taken down"],
   ]);
+});
+
+test.each([
+  ["sbx_a", {}],
+  ["mch_a", { machine: { command: null, keeps_disk: false, stopping: false } }],
+  [
+    "mch_a",
+    {
+      machine: { command: null, keeps_disk: false, stopping: false },
+      arrival: { move_id: "mov_1", whole: false },
+    },
+  ],
+])(
+  "of %s, whose creation did not come to its end (%j), nothing is in the way of the next one",
+  async (id, fields) => {
+    const vmsFolder = join(stateFolder, "vms");
+    await leave(
+      recordIn(vmsFolder, id, { status: "creating", name: `${config().instance}:${id}:exe_1`, ...fields }),
+    );
+    await clearVms(config(), pino({ level: "silent" }));
+    expect(await readdir(vmsFolder)).toEqual([]);
+  },
+);
+
+test("a sandbox that was waking leaves nothing of its environment", async () => {
+  const vmsFolder = join(stateFolder, "vms");
+  const waking: Waking = { env: { TOKEN: "hush" }, hostname: "a" };
+  const { folder } = await leave(
+    recordIn(vmsFolder, "sbx_a", {
+      ...{ status: "creating", name: `${config().instance}:sbx_a:exe_1` },
+      waking,
+    }),
+  );
+  await clearVms(config(), pino({ level: "silent" }));
+  const record = await readFile(join(folder, "vm.json"), "utf8");
+  expect(record).toContain("its host was taken down");
+  expect(record).not.toContain("hush");
 });
 
 test.each([

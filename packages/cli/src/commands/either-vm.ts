@@ -135,8 +135,11 @@ function orSandboxLog(cli: Cli, client: Skerry) {
     } catch (error) {
       const isMissing = error instanceof CliError && error.code === "machine_not_found";
       if (!isMissing || isId("machine", text)) throw error;
-      // It says what is meant where it is neither.
-      const { noun } = await findVm(client, text, cli.signal);
+      // `findVm` throws an error that names both kinds where it is neither. What the API refuses, for
+      // example to a token for machines alone, says less than the first error.
+      const { noun } = await findVm(client, text, cli.signal).catch((other: unknown) => {
+        throw other instanceof CliError ? other : error;
+      });
       if (noun !== sandboxNoun) throw error;
       await ofSandbox(text);
     }

@@ -69,14 +69,16 @@ export function endingOf(error: unknown, failed: number): Ending {
   return { exitCode: isUsage(error) ? exitCodes.usage : failed, failure: failureOf(error) };
 }
 
-const BAD_REQUEST = 400;
+/** Codes by which the API says that a value is malformed. */
+const malformed: ReadonlySet<string> = new Set([
+  ...["invalid_cidr", "invalid_domain", "invalid_duration", "invalid_env", "invalid_path", "invalid_port"],
+  "unknown_size",
+]);
 
 /** Whether the command line has a value that cannot be, whoever found it: this process or the API. */
 function isUsage(error: unknown): boolean {
   if (error instanceof SkerryInputError) return error.code === "invalid_input";
-  if (!(error instanceof SkerryApiError)) return false;
-  if (error.code === "upload_incomplete") return false;
-  return error.status === BAD_REQUEST || error.code === "unknown_size";
+  return error instanceof SkerryApiError && malformed.has(error.code);
 }
 
 /** Exit code of an end that the user has caused and knows of. */

@@ -1,4 +1,4 @@
-// Machines that need somebody, in `skerry status`.
+// Machines that need attention, in `skerry status`.
 
 import type { Machine } from "@skerry/contract/machines/machine";
 import { askControl } from "./ask-control.ts";
@@ -7,7 +7,7 @@ import type { Layout } from "./system/layout.ts";
 
 const SHOWN = 5;
 
-/** In the order in which they are told; a machine has the first that fits. */
+/** A machine with several troubles is shown with the first of these. */
 const troubles = {
   "crash loop": "crash_loop=true",
   unhealthy: "unhealthy=true",
@@ -34,7 +34,7 @@ export async function machineRows(layout: Layout): Promise<StatusRow[]> {
 }
 
 export function machineRow(state: string, { id, name, reason, health }: Machine): StatusRow {
-  const why = (state === "unhealthy" ? health?.reason : reason) ?? "it does not say why";
+  const why = (state === "unhealthy" ? health?.reason : reason) ?? "the reason is not known";
   const called = name ?? id;
   return {
     what: `machine ${called}`,

@@ -36,7 +36,7 @@ export class FakeExecution {
   /** What ends a reader in the middle: an error of the host, or a connection that is cut. */
   breaks: SkerryError | "cut" | undefined;
   exitCode = 0;
-  how: Partial<Pick<typeof cleanExit, "signal" | "oom_killed" | "timed_out">> = {};
+  how: Partial<Pick<typeof cleanExit, "signal" | "oom_killed" | "timed_out" | "duration_ms">> = {};
   readonly pid = nextPid++;
   /** Those who left before its end. */
   left = 0;

@@ -24,7 +24,7 @@ export interface ParserCase {
   readonly bytes: Buffer;
 }
 
-/** Of several files at once the first one builds, and the others wait for it and find it built. */
+/** The first test file builds; the others wait for it, and find it built. */
 export async function buildSanitized(): Promise<Build> {
   const folder = inject("sanitizedAgent");
   const make = ["make", "-s", "-C", GUEST_FOLDER, `OUT=${folder}`, "sanitized"];

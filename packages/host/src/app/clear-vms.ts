@@ -81,15 +81,16 @@ async function clearVm(options: ClearOptions, one: FoundFolder): Promise<void> {
   const { resources } = options;
   const { record } = one.found;
   if (record.status === "paused") return;
-  // What a template is cloned from, and nobody's.
-  if (!isVmId(one.id)) return releaseResources(resources, record);
+  // A warm clone belongs to no sandbox yet, and control has no row for it.
+  if (!isVmId(one.id) || isUnfinished(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
   // An arrival without control's decision may run elsewhere, and must not run here. A machine that cannot be
   // stopped keeps its disk as after a power failure.
   const disk = keepsDisk(record);
   if (disk && record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   // Control learns why it has ended, and has what is left of it removed.
-  const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
+  const { waking: _secrets, ...rest } = record;
+  const ended = { ...rest, ...endOfHost("its host was taken down"), process: undefined };
   await releaseResources(resources, record, { disk, save: () => saveRecord(ended) });
 }
 
@@ -108,6 +109,11 @@ async function clearUnknown({ log, left }: ClearOptions, { id, folder, found }: 
 
 function remove(folder: string): Promise<void> {
   return rm(folder, { recursive: true, force: true });
+}
+
+/** Its request got no answer, and control repeats it or has given up: a record would be in the way. */
+function isUnfinished(record: VmRecord): boolean {
+  return record.status === "creating" && record.waking === undefined && !keepsDisk(record);
 }
 
 async function stopMachine(record: VmRecord): Promise<void> {

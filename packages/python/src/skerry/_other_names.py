@@ -40,13 +40,21 @@ def tells_names(cls: _Class) -> _Class:
 def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
     own = inspect.signature(method).parameters
 
-    @functools.wraps(method)
-    def call(*args: Any, **fields: Any) -> Any:
-        for other in fields.keys() - own.keys():
+    def check(fields: Dict[str, Any]) -> None:
+        for other in fields:
             meant = OTHER_NAMES.get(other)
-            if meant in own:
+            if other not in own and meant in own:
                 form = f'{meant}="30s"' if meant == "timeout" else f"{meant}=…"
                 raise TypeError(f"{method.__name__}() has no argument {other}. Write {form}.")
+
+    @functools.wraps(method)
+    async def call_async(*args: Any, **fields: Any) -> Any:
+        check(fields)
+        return await method(*args, **fields)
+
+    @functools.wraps(method)
+    def call(*args: Any, **fields: Any) -> Any:
+        check(fields)
         return method(*args, **fields)
 
-    return call
+    return call_async if inspect.iscoroutinefunction(method) else call

@@ -232,7 +232,7 @@ function checksumOf(header: Buffer): number {
 
 function damaged(path: string, why: string): CliError {
   return new CliError("backup_damaged", `${path} cannot be restored: ${why}.`, {
-    remediation: "Nothing was changed. Restore an older or another copy of it.",
+    remediation: "Nothing was changed. Restore an older backup, or another copy of this one.",
   });
 }
 

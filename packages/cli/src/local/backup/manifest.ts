@@ -41,7 +41,7 @@ export function readManifest(text: Buffer, path: string): Manifest {
       "backup_damaged",
       `${path} cannot be restored: its manifest has a wrong "${wrong[0]}".`,
       {
-        remediation: "Nothing was changed. Restore an older or another copy of it.",
+        remediation: "Nothing was changed. Restore an older backup, or another copy of this one.",
       },
     );
   // Each field was looked at.

@@ -35,7 +35,7 @@ export async function lockCommands(layout: Layout, command: string): Promise<voi
   });
 }
 
-/** Undefined where there is none, and for a user who may not know. */
+/** Undefined where no command holds the lock, and where this user may not read its file. */
 export async function commandAtWork(layout: Layout): Promise<CommandAtWork | undefined> {
   try {
     const holder = JSON.parse(await readFile(commandLock(layout), "utf8")) as CommandAtWork;
@@ -54,9 +54,17 @@ async function takeCommandLock(file: string, waitS: number, command: string): Pr
   const fd = await takeLock(file, waitS);
   if (fd === undefined) return false;
   const own = await identify(process.pid);
-  ftruncateSync(fd);
-  if (own !== undefined)
-    writeSync(fd, JSON.stringify({ command, sinceMs: Date.now(), process: own } satisfies CommandAtWork), 0);
+  try {
+    ftruncateSync(fd);
+    if (own !== undefined)
+      writeSync(
+        fd,
+        JSON.stringify({ command, sinceMs: Date.now(), process: own } satisfies CommandAtWork),
+        0,
+      );
+  } catch {
+    // The disk is full. It is for people alone, and `skerry down` may be what makes room.
+  }
   return true;
 }
 

@@ -5,6 +5,7 @@ import type { ExecutionState } from "@skerry/contract/host-api/executions";
 import { formatDuration } from "@skerry/contract/durations";
 import { isId, timeOfId } from "@skerry/contract/ids";
 import type { PageQuery } from "@skerry/contract/page";
+import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import type { Execution, ExecutionList } from "@skerry/contract/vms/execution";
 import { signalNumber, type ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import type { ExecutionRef } from "../../host-client/execution-calls.ts";
@@ -161,8 +162,8 @@ export function shown(state: ExecutionState): Execution {
     stdin: state.stdin && exit === null,
     position: state.position,
     kept_from: state.from,
-    started_at: timeText(startedMs),
-    ended_at: exit === null ? null : timeText(startedMs + exit.duration_ms),
+    started_at: new Date(Math.min(startedMs, TIME_MAX_MS)).toISOString(),
+    ended_at: exit === null ? null : endOf(startedMs, exit).toISOString(),
     exit,
   };
 }
@@ -170,6 +171,6 @@ export function shown(state: ExecutionState): Execution {
 /** A guest may say that a command took longer than there are years. */
 const TIME_MAX_MS = Date.UTC(9_999, 0);
 
-function timeText(ms: number): string {
-  return new Date(Math.min(ms, TIME_MAX_MS)).toISOString();
+export function endOf(startedMs: number, { duration_ms }: Pick<ExecuteExit, "duration_ms">): Date {
+  return new Date(Math.min(startedMs + duration_ms, TIME_MAX_MS));
 }

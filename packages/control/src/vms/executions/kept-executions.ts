@@ -9,7 +9,7 @@ import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readPage } from "../../values/page.ts";
 import { callVm, type VmKind } from "../vm-kind.ts";
-import { executionNotFound } from "./executions.ts";
+import { endOf, executionNotFound } from "./executions.ts";
 import { keepEnd, readOutput, type Read } from "./keep-output.ts";
 import {
   endKept,
@@ -60,9 +60,9 @@ export async function getKeptExecution(
   return { ...now, stdout: read.stdout.toString(encoding), stderr: read.stderr.toString(encoding) };
 }
 
-/** Its VM knows first that it has exited; it is stored some seconds later. */
+/** The VM knows that the command has exited some seconds before control stores it. */
 function endIn({ started_at }: KeptHead, { exit }: Read): Partial<Pick<KeptHead, "exit" | "ended_at">> {
-  return exit === null ? {} : { exit, ended_at: new Date(started_at.getTime() + exit.duration_ms) };
+  return exit === null ? {} : { exit, ended_at: endOf(started_at.getTime(), exit) };
 }
 
 /** Ends those whose sandbox went without telling. How many. */
