@@ -20,17 +20,16 @@ export async function machineRows(layout: Layout): Promise<StatusRow[]> {
   const found = await Promise.all(
     states.map(async ([state, filter]) => {
       const answer = await askControl(layout, `/v1/machines?${filter}&limit=${SHOWN}`);
-      const { items } = JSON.parse(answer ?? '{"items":[]}') as { readonly items: readonly Machine[] };
+      const items = answer === undefined ? [] : (JSON.parse(answer) as { readonly items: Machine[] }).items;
       return items.map((machine) => ({ state, machine }));
     }),
   );
-  const first = new Map(
-    found
-      .flat()
-      .toReversed()
-      .map((one) => [one.machine.id, one]),
-  );
-  return [...first.values()].toReversed().map(({ state, machine }) => machineRow(state, machine));
+  const seen = new Set<string>();
+  return found.flat().flatMap(({ state, machine }) => {
+    if (seen.has(machine.id)) return [];
+    seen.add(machine.id);
+    return [machineRow(state, machine)];
+  });
 }
 
 export function machineRow(state: string, { id, name, reason, health }: Machine): StatusRow {

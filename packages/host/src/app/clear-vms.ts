@@ -17,7 +17,14 @@ import { cgroupName, releaseResources, uidsOf, type HostResources } from "../vm/
 import { backingPlaces } from "../vm/disk/backing-files.ts";
 import { findByUid, killProcess } from "../vm/qemu/process.ts";
 import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
-import { hasEnded, isWithout, keepsDisk, saveRecord, type VmRecord } from "../vm/record/record.ts";
+import {
+  hasEnded,
+  isBeingCreated,
+  isWithout,
+  keepsDisk,
+  saveRecord,
+  type VmRecord,
+} from "../vm/record/record.ts";
 import { readRecords, type FoundFolder } from "../vm/record/read-records.ts";
 import { stopGuest } from "../vm/lifecycle/stop-guest.ts";
 import { isMachineId, isVmId } from "../vm/lifecycle/unreadable.ts";
@@ -113,7 +120,7 @@ function remove(folder: string): Promise<void> {
 
 /** Its request got no answer, and control repeats it or has given up: a record would be in the way. */
 function isUnfinished(record: VmRecord): boolean {
-  return record.status === "creating" && record.waking === undefined && !keepsDisk(record);
+  return isBeingCreated(record) && !keepsDisk(record);
 }
 
 async function stopMachine(record: VmRecord): Promise<void> {

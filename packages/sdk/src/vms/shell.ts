@@ -1,6 +1,7 @@
 // A terminal in a microVM, over a WebSocket. The command runs in the VM and not in the connection: one that breaks is made again, and what
 // was printed meanwhile follows from the position that was reached.
 
+import { REATTACH_MAX_MS } from "@skerry/contract/bounds";
 import type { SkerryApiError } from "../errors/api-errors.ts";
 import { errorOfEvent, SkerryConnectionError } from "../errors/errors.ts";
 import { isPassing, type Executions } from "./executions/executions.ts";
@@ -35,7 +36,7 @@ export interface ShellOutput {
 
 const PROTOCOL = "v5.channel.k8s.io";
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
-const REATTACH_S = 60;
+const REATTACH_S = REATTACH_MAX_MS / 1_000;
 /** Of the output of an execution that is attached to. */
 const REPLAYED_BYTES = 256 * 1024;
 const AGAIN_MS = 500;

@@ -64,9 +64,6 @@ const NOTES = `
 Keys go to the program, Ctrl-C too. After Enter, ~. leaves, as in ssh. A connection that is lost is made again for 60 s;
 the exit code is the program's own, and 125 where Skerry failed and not the program.`;
 
-/** For how long the program lives without us, too. */
-const REATTACH_S = 30;
-
 interface Opening {
   readonly text: string;
   readonly asked: ShellOptions;
@@ -83,7 +80,6 @@ async function open(cli: Cli, vm: VmNoun, { text, asked, self }: Opening): Promi
     ...terminal.size,
     ...asked,
     ...withTerm(asked.env, terminal.isTerminal && !isAttached),
-    reattachS: REATTACH_S,
     onConnection: (state) => void cli.output.note(connectionText[state]).catch(() => undefined),
   };
   const vms = vm.calls(client);

@@ -12,7 +12,14 @@ import { endOfHost, paused, stopped, type EndReason } from "../lifecycle/end-rea
 import { cgroupName, uidsOf, type HostResources } from "../record/vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import { hasEnded, isWithout, keepsDisk, type VmRecord, type Waking } from "../record/record.ts";
+import {
+  hasEnded,
+  isBeingCreated,
+  isWithout,
+  keepsDisk,
+  type VmRecord,
+  type Waking,
+} from "../record/record.ts";
 import { readRecords, type FoundFolder, type RecordOwner } from "../record/read-records.ts";
 import { isKeptAsItIs, isMachineId, isQemuOf, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
 import { isAsSaved } from "../saved/going-on.ts";
@@ -167,7 +174,7 @@ async function sortMine(handlers: AdoptionHandlers, record: VmRecord): Promise<F
     return "ended";
   }
   const isThere = record.process !== undefined && (await isAlive(record.process));
-  if (record.status === "creating" && record.waking === undefined)
+  if (isBeingCreated(record))
     return isThere && sortArrived(handlers, record)
       ? "running"
       : sortEnded(handlers, record, unfinished(record));

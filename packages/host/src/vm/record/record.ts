@@ -184,6 +184,11 @@ export function hasEnded({ status }: VmRecord): boolean {
 }
 
 /** Whether the disk of this VM is kept when it ends, until it is destroyed. */
+/** Its request was not answered yet. One that wakes was: a warm clone was taken for it. */
+export function isBeingCreated({ status, waking }: Pick<VmRecord, "status" | "waking">): boolean {
+  return status === "creating" && waking === undefined;
+}
+
 export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;
 }

@@ -1,7 +1,7 @@
 // Commands in a microVM. Both forms read the stream of events: it keeps a quiet command's connection alive, and it
 // carries the exact bytes.
 
-import { OUTPUT_MAX_BYTES, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
+import { OUTPUT_MAX_BYTES, REATTACH_MAX_MS, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
 import { parseDuration } from "@skerry/contract/durations";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import { SkerryApiError } from "../../errors/api-errors.ts";
@@ -14,7 +14,7 @@ import { Executions, isPassing, type FollowOptions } from "./executions.ts";
 import { concat, type HttpClient, type TimedOptions } from "../../http/http.ts";
 
 /** How long a command lives without its client, and how long the client tries to come back. */
-const REATTACH = "60s";
+const REATTACH = `${REATTACH_MAX_MS / 1_000}s`;
 /**
  * For the call that kills what its caller has left. Where it does not get through, the command ends when
  * `reattach` is over.

@@ -1,5 +1,6 @@
 // Commands that run on when their reader goes: one sandbox's or machine's.
 
+import { REATTACH_MAX_MS } from "@skerry/contract/bounds";
 import type { Execution, ExecutionRequest } from "@skerry/contract/vms/execution";
 import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { commandLine, type Command } from "./command-line.ts";
@@ -31,8 +32,6 @@ export type FollowEvent = (
   | { readonly type: "dropped"; readonly from: number; readonly to: number }
 ) & { readonly position: number };
 
-/** A restart of the whole platform on a slow machine takes a minute. */
-const RECONNECT_MS = 60_000;
 const AGAIN_MS = 500;
 
 /** All calls about the executions of the VM at this path of the API. */
@@ -69,7 +68,7 @@ export class Executions {
   }
 
   /** The same, asked for again until a server that was restarted, or a connection that was lost, is there. */
-  async reach(id: string, { reconnectMs = RECONNECT_MS, signal }: FollowOptions): Promise<Execution> {
+  async reach(id: string, { reconnectMs = REATTACH_MAX_MS, signal }: FollowOptions): Promise<Execution> {
     const endMs = performance.now() + reconnectMs;
     for (;;) {
       try {
@@ -112,7 +111,7 @@ export class Executions {
   }
 
   async *follow(id: string, options: FollowOptions = {}): AsyncGenerator<FollowEvent, void> {
-    const { hold = false, reconnectMs = RECONNECT_MS, signal } = options;
+    const { hold = false, reconnectMs = REATTACH_MAX_MS, signal } = options;
     let { after } = options;
     let lostMs: number | undefined;
     for (;;) {
