@@ -183,12 +183,12 @@ export function hasEnded({ status }: VmRecord): boolean {
   return status === "gone" || status === "stopped" || status === "paused";
 }
 
-/** Whether the disk of this VM is kept when it ends, until it is destroyed. */
-/** Its request was not answered yet. One that wakes was: a warm clone was taken for it. */
+/** Whether the request that creates the VM was not answered yet. For a VM that wakes from a warm clone it was. */
 export function isBeingCreated({ status, waking }: Pick<VmRecord, "status" | "waking">): boolean {
   return status === "creating" && waking === undefined;
 }
 
+/** Whether the disk of this VM is kept when it ends, until it is destroyed. */
 export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;
 }
