@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { REATTACH_MAX_MS } from "@skerry/contract/bounds";
 import { Skerry, SkerryConnectionError, type ExecuteEvent } from "@skerry/sdk";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -135,7 +136,7 @@ test("a client that leaves kills its command at once, also after its connection 
     const { events, done } = reading("forever", { signal: leave.signal });
     await eventually(() => world.host.executions.all.size === 1, "it runs");
     const execution = world.host.executions.last;
-    expect(execution.command).toMatchObject({ reattach_ms: 30_000 });
+    expect(execution.command).toMatchObject({ reattach_ms: REATTACH_MAX_MS });
     execution.write("one");
     await eventually(() => textOf(events) === "one", "it comes");
     if (isCut) {
