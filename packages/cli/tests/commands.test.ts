@@ -148,7 +148,7 @@ test("list prints a table, one page or every one, and --json what the API says",
   });
   await using shell = await Shell.forServer(server);
   const page = await shell.run("sandbox", "list", "--limit", "1", "--status", "running", "--metadata", "a=b");
-  expect(server.last.url).toBe("/v1/sandboxes?limit=1&status=running&metadata.a=b");
+  expect(server.last.url).toBe("/v1/sandboxes?limit=1&status=running&owner=none&metadata.a=b");
   expect(page.stdout.toString()).toBe(
     "ID     NAME    TEMPLATE  SIZE           STATUS   CREATED     EXPIRES\n" +
       "sbx_1  a\\x09b  base      shared-cpu-1x  running  1000 d ago  in 1000 d\n",

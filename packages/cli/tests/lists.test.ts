@@ -27,6 +27,29 @@ test("list --counts says how many there are of each status below the table, and 
   expect(JSON.parse(plain.stdout.toString())).toEqual({ items: [], next_cursor: null });
 });
 
+test("VMs of an app are listed where they are asked for, and where the question is how a host or the VMs fare", async () => {
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, { items: [], next_cursor: null }),
+  );
+  await using shell = await Shell.forServer(server);
+  for (const [words, owner] of [
+    ["machine list", "none"],
+    ["sandbox list --all", "none"],
+    ["ps", "none"],
+    ["ps --all", "none"],
+    ["machine list --owner app:shop", "app:shop"],
+    ["sandbox list --owner any", null],
+    ["machine list --host hst_1", null],
+    ["machine list --crash-loop", null],
+    ["machine list --unhealthy --owner none", "none"],
+  ] as const) {
+    server.received.length = 0;
+    await shell.run(...words.split(" "));
+    const asked = server.received.map(({ url }) => new URL(url, "http://server").searchParams.get("owner"));
+    expect([words, new Set(asked)]).toEqual([words, new Set([owner])]);
+  }
+});
+
 test("what is paused has no time at which it expires", async () => {
   const items = [sandboxInfo, { ...sandboxInfo, id: "sbx_1", status: "paused" }];
   await using server = await ScriptedServer.start((response, { url }) =>

@@ -50,8 +50,8 @@ test("ps has sandboxes and machines in one table, and logs takes a machine's nam
   expect(stdout.toString()).toMatch(/^ID +NAME +TEMPLATE +SIZE +STATUS +CREATED +EXPIRES\n/);
   for (const id of [...ids, "mch_01kb3x7q9vt5c7r2m8n4p6w1yz"]) expect(stdout.toString()).toContain(id);
   expect(server.received.map(({ url }) => url).toSorted()).toEqual([
-    "/v1/machines?alive=true",
-    "/v1/sandboxes?alive=true",
+    "/v1/machines?alive=true&owner=none",
+    "/v1/sandboxes?alive=true&owner=none",
   ]);
   const json = JSON.parse((await shell.run("ps", "--json")).stdout.toString()) as {
     sandboxes: unknown[];
@@ -70,11 +70,11 @@ test("list asks for what is alive, and --all for every one", async () => {
   await using server = await namedServer();
   await using shell = await Shell.forServer(server);
   await shell.run("sandbox", "list");
-  expect(server.last.url).toBe("/v1/sandboxes?alive=true");
+  expect(server.last.url).toBe("/v1/sandboxes?alive=true&owner=none");
   await shell.run("machine", "list", "-a");
-  expect(server.last.url).toBe("/v1/machines");
+  expect(server.last.url).toBe("/v1/machines?owner=none");
   await shell.run("sandbox", "list", "--status", "destroyed");
-  expect(server.last.url).toBe("/v1/sandboxes?status=destroyed");
+  expect(server.last.url).toBe("/v1/sandboxes?status=destroyed&owner=none");
 });
 
 test("a template need not be named where there is one, or one called base", async () => {

@@ -87,7 +87,7 @@ test("list --watch lists again when something of it has changed, and not for any
   );
   expect(await statuses()).toEqual([]);
   expect(server.streams).toEqual(["/v1/events?kind=sandbox"]);
-  expect(new Set(server.lists)).toEqual(new Set(["/v1/sandboxes?limit=5&alive=true"]));
+  expect(new Set(server.lists)).toEqual(new Set(["/v1/sandboxes?limit=5&alive=true&owner=none"]));
   child.kill("SIGINT");
   expect((await end).code).toBe(130);
 });

@@ -27,7 +27,11 @@ interface PsFlags extends WatchFlags {
 
 function registerPs(program: Command, cli: Cli): void {
   const command = addWatchFlag(
-    program.command("ps").description("List the sandboxes and machines that are alive, newest first."),
+    program
+      .command("ps")
+      .description(
+        "List the sandboxes and machines that are alive, newest first, without those of an app or another resource.",
+      ),
   )
     .option("-a, --all", "also those that have ended")
     .option("--json", "print JSON, with times in UTC")
@@ -52,7 +56,7 @@ async function listOfBoth(
   }: { readonly client: Skerry; readonly flags: PsFlags; readonly hidden: Set<string> },
 ): Promise<Listing> {
   const { sandboxes, machines } = client;
-  const filter = flags.all === true ? {} : { alive: true };
+  const filter = { owner: "none", ...(flags.all === true ? {} : { alive: true }) };
   const options = { signal: cli.signal };
   const [sandboxInfos = [], machineInfos = []] = await seenOf(cli, hidden, [
     ["Sandboxes", allOf(sandboxes.list(filter, options), ({ info }): SandboxInfo | Machine => info)],

@@ -40,11 +40,12 @@ const words = {
 };
 
 export function View() {
-  const { given, asked, key, request } = vmFilter<MachineFilter>(words);
+  const { given, asked, hidesOwned, key, request } = vmFilter<MachineFilter>(words);
   const list = useList({
     kind: "machine",
     key,
-    takes: ({ status }) => status !== "destroyed" && (given["status"] ?? status) === status,
+    takes: ({ status, owner }) =>
+      status !== "destroyed" && (given["status"] ?? status) === status && !(hidesOwned && owner !== null),
     load: (cursor, signal) =>
       skerry.machines.page({ ...asked, limit: PAGE, cursor, counts: true }, { signal }),
   });

@@ -41,12 +41,13 @@ const words = {
 };
 
 export function View() {
-  const { given, asked, key, request } = vmFilter<SandboxFilter>(words);
+  const { given, asked, hidesOwned, key, request } = vmFilter<SandboxFilter>(words);
   const list = useList({
     kind: "sandbox",
     key,
-    takes: ({ status, template }) =>
+    takes: ({ status, template, owner }) =>
       status !== "destroyed" &&
+      !(hidesOwned && owner !== null) &&
       (given["template"] ?? template) === template &&
       (given["status"] ?? status) === status,
     load: async (cursor, signal) => {

@@ -15,6 +15,8 @@ interface VmFilter<Filter> {
   /** As the address has it. */
   readonly given: Readonly<Record<string, string>>;
   readonly asked: Filter;
+  /** VMs of a resource are left out: they are seen with that resource. */
+  readonly hidesOwned: boolean;
   /** Another one is another list. */
   readonly key: string;
   readonly request: RequestWords;
@@ -28,17 +30,21 @@ export function vmFilter<Filter>({ path, command: start, method, item }: VmListW
   const { created_after: createdAfter, ...plain } = given;
   const hasEnded = given["status"] !== undefined || createdAfter !== undefined;
   const alive = hasEnded ? {} : { alive: true };
-  const asked = { ...plain, ...(createdAfter !== undefined && { createdAfter }), ...alive };
+  // Of a host all are listed: those are asked for where it is drained.
+  const hidesOwned = given["owner"] === undefined && given["host"] === undefined;
+  const owner = hidesOwned ? { owner: "none" } : {};
+  const asked = { ...plain, ...(createdAfter !== undefined && { createdAfter }), ...alive, ...owner };
   const withEnded = createdAfter !== undefined && given["status"] === undefined ? ["--all"] : [];
   const words = Object.entries(given).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
   return {
     given,
     // The address can say anything; the server refuses what is no filter.
     asked: asked as Filter,
+    hidesOwned,
     key: JSON.stringify(asked),
     request: {
       method: "GET",
-      path: withQuery(path, { ...given, ...alive }),
+      path: withQuery(path, { ...given, ...alive, ...owner }),
       cli: command(start, ...words, ...withEnded),
       typescript: callForEach(method, item, asked),
     },

@@ -34,7 +34,10 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
     )
     .option("--template <name>", "only those made from it, in any version where it has no tag")
     .option("--host <id>", "only those on this host")
-    .option("--owner <owner>", "only those that belong to it: KIND, KIND:NAME, or `none`")
+    .option(
+      "--owner <owner>",
+      "only those that belong to it: KIND, KIND:NAME, `none`, or `any` (default: none, or any with --host, --crash-loop or --unhealthy)",
+    )
     .option("--search <text>", "only those whose name, or id, begins with it")
     .option("--created-after <time>", "only those made after it: 1h for an hour ago, or a time in ISO 8601")
     .option("--metadata <KEY=VALUE>", "only those with this label; repeatable", collectPair)
@@ -78,7 +81,8 @@ export async function listed<Item, Status extends string>(
   flags: ListFlags<Status>,
   signal: AbortSignal,
 ): Promise<Listed<Item>> {
-  const { status, template, metadata, limit, counts, host, owner, search: q, crashLoop, unhealthy } = flags;
+  const { status, template, metadata, limit, counts, host, search: q, crashLoop, unhealthy } = flags;
+  const owner = ownerShown(flags);
   const createdAfter = flags.createdAfter === undefined ? undefined : timeMeant(flags.createdAfter);
   const filter: Filter<Status> = given({
     ...{ status, template, metadata, host, owner, q, createdAfter, crashLoop, unhealthy },
@@ -91,6 +95,13 @@ export async function listed<Item, Status extends string>(
   const found: Item[] = [];
   for await (const item of items.list(filter, { signal })) found.push(item);
   return { ...counted, items: found, next_cursor: null };
+}
+
+/** VMs of a resource are seen with that resource, unless the question is how a host or the VMs fare. */
+function ownerShown({ owner, host, crashLoop, unhealthy }: ListFlags<string>): string | undefined {
+  if (owner === "any") return undefined;
+  const isOfHealth = host !== undefined || crashLoop === true || unhealthy === true;
+  return owner ?? (isOfHealth ? undefined : "none");
 }
 
 /** What is said below the table. */
