@@ -1,5 +1,10 @@
 // The one closed list of errors. A code means the same everywhere: REST API, host API, SDK and CLI.
 
+import { resourceIds } from "./ids.ts";
+
+type NotFound = `${keyof typeof resourceIds}_not_found`;
+const kindsOfResources = Object.keys(resourceIds) as (keyof typeof resourceIds)[];
+
 /** Every error code, with the HTTP status that it has at the edge. */
 export const errorStatus = {
   bad_request: 400,
@@ -14,21 +19,14 @@ export const errorStatus = {
   invalid_signature: 403,
   url_expired: 403,
   not_found: 404,
-  sandbox_not_found: 404,
-  machine_not_found: 404,
-  token_not_found: 404,
-  organization_not_found: 404,
+  ...(Object.fromEntries(kindsOfResources.map((kind) => [`${kind}_not_found`, 404])) as Record<
+    NotFound,
+    404
+  >),
   member_not_found: 404,
-  user_not_found: 404,
-  template_not_found: 404,
-  host_not_found: 404,
   vm_not_found: 404,
   file_not_found: 404,
-  snapshot_not_found: 404,
-  build_not_found: 404,
   registry_credential_not_found: 404,
-  execution_not_found: 404,
-  move_not_found: 404,
   service_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -1,24 +1,29 @@
 // Ids carry their kind and sort by time: `sbx_` + 26 characters of Crockford base32 (48 bits of
 // milliseconds, 80 bits of randomness), the layout of a ULID in lower case.
 
-export const idKinds = {
+/** Resources that calls name by id. Where there is none, they answer `KIND_not_found`. */
+export const resourceIds = {
   sandbox: "sbx",
   machine: "mch",
-  host: "hst",
+  token: "tok",
   organization: "org",
   user: "usr",
-  token: "tok",
   template: "tpl",
+  host: "hst",
+  snapshot: "snp",
   build: "bld",
   /** A command that runs in a VM. */
   execution: "exe",
+  move: "mov",
+} as const;
+
+export const idKinds = {
+  ...resourceIds,
   /** A VM from one start to its end. */
   incarnation: "inc",
   attempt: "att",
   request: "req",
   audit: "aud",
-  move: "mov",
-  snapshot: "snp",
   /** In the life of a VM. */
   event: "evt",
   join: "jtk",

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";
+import type { AuditAction } from "@skerry/contract/audit/audit-actions";
 import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
@@ -66,6 +67,8 @@ export interface Context {
   readonly rooms: readonly Room[];
   /** State that rooms keep for as long as this process runs; see `stateOf`. */
   readonly state: ContextState;
+  /** All background services, in the order of their rooms. */
+  readonly serviceNames: readonly ServiceName[];
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
 }
@@ -97,29 +100,9 @@ export interface RegistrySettings {
   readonly caFile: string | undefined;
 }
 
-/** The background services. Each runs on one replica at a time. */
-export const serviceNames = [
-  "host-heartbeat",
-  "host-health-monitor",
-  "vm-cleanup",
-  "restart-manager",
-  "host-drain",
-  "cache-cleanup",
-  "build-cache-cleanup",
-  "proxy-health-checker",
-  "sandbox-reaper",
-  "idle-pauser",
-  "run-ender",
-  "mover",
-  "template-spreader",
-  "layer-storer",
-  "builder",
-  "host-certificates",
-  "usage-sampler",
-  "audit-sweeper",
-  "sweeper",
-] as const;
-export type ServiceName = (typeof serviceNames)[number];
+/** Background services by name. Each room adds its own. A service runs on one replica at a time. */
+export interface Services {}
+export type ServiceName = keyof Services;
 
 /** What the operator allows. */
 export interface InstallationLimits {
@@ -176,6 +159,8 @@ export interface Losses {
 
 /** The part of a room in work on all that an organization or a host has, and in the sweeping of old rows. */
 export interface Room {
+  /** Actions in the audit log that no operation has: its services do them, or a call causes them. */
+  readonly ownActs?: readonly AuditAction[];
   /** Sweeps, by the name that the log has for each. */
   readonly sweeps?: Readonly<Record<string, Sweep>>;
   readonly organizationSweeps?: Readonly<Record<string, OrganizationSweep>>;

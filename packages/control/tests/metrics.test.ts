@@ -5,7 +5,6 @@ import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { runSchedule } from "../src/app/schedule.ts";
-import { serviceNames } from "../src/context.ts";
 import { Wakeups } from "../src/background/wakeups.ts";
 import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
 import { eventually, useWorld } from "./support/world.ts";
@@ -222,7 +221,7 @@ test("each background service tells its runs, how long they took, what they did 
     {
       ...{ hostSocket: "/nonexistent", auditKeptDays: 365, pausedKeptDays: 30 },
       periods: {
-        ...Object.fromEntries(serviceNames.map((name) => [name, every])),
+        ...Object.fromEntries(world.context.serviceNames.map((name) => [name, every])),
         "usage-sampler": 600_000,
       },
     },

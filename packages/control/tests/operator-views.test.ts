@@ -7,7 +7,6 @@ import type { Move } from "@skerry/contract/moves/move";
 import type { MoveStatus } from "@skerry/contract/moves/move-status";
 import type { BackgroundService } from "@skerry/contract/platform/background-service";
 import { Leases } from "../src/background/lease.ts";
-import { serviceNames } from "../src/context.ts";
 import { Events } from "./support/event-readers.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -62,7 +61,7 @@ async function services(): Promise<readonly BackgroundService[]> {
 }
 
 test("background services say when they have run and what came of it, without internal text, and are followed", async () => {
-  expect((await services()).map(({ name }) => name)).toEqual(serviceNames);
+  expect((await services()).map(({ name }) => name)).toEqual(world.context.serviceNames);
   const leases = new Leases(world.db, "here:1");
   const stop = new AbortController().signal;
   const take = async (name: string) => {

@@ -14,8 +14,8 @@ import {
   type Import,
 } from "../../../setup/import-floors.ts";
 
-/** From the ground up. A new room is a line here. */
-const floors: Floors = [
+/** From the ground up. A room that is missing here has a floor of its own, above the room before it in `app/rooms.ts`. */
+const listed: Floors = [
   ["values", "metrics", "db/migrations", "db/tables", "host-client", "e2b/wire"],
   ["db"],
   ["waits"],
@@ -56,8 +56,24 @@ const CONTEXT = "context.ts";
 const FILES_MIN = 200;
 
 const src = join(import.meta.dirname, "../src");
+const floors = withManifests(listed, readFileSync(join(src, "app/rooms.ts"), "utf8"));
 const files = filesOf(src);
 const imports = importsOf(src);
+
+function withManifests(known: Floors, text: string): Floors {
+  const folders = new Map<string, string>();
+  for (const [, name = "", folder = ""] of text.matchAll(/import \{ (\w+) \} from "\.\.\/(.+)\/room\.ts"/g))
+    folders.set(name, folder);
+  const order = /const manifests = \[(.*?)\]/s.exec(text)?.[1]?.match(/\w+/g) ?? [];
+  const all = [...known];
+  let below = 0;
+  for (const folder of order.flatMap((name) => folders.get(name) ?? [])) {
+    const own = all.findIndex((rooms) => rooms.includes(folder));
+    if (own < 0) all.splice(below + 1, 0, [folder]);
+    below = own < 0 ? below + 1 : own;
+  }
+  return all;
+}
 
 const isOurs = ({ to }: Import): boolean => !to.startsWith("@") && files.includes(to);
 const told = ({ from, to }: Import): string => `${from} -> ${to}`;
@@ -110,6 +126,18 @@ const planted: readonly (readonly [what: string, fault: Import, why: string])[] 
 
 test.each(planted)("a file that imports %s is found", (_what, one, why) => {
   expect(fault(one)).toContain(why);
+});
+
+test("a room without a line of its own stands above the room before it in the list of rooms", () => {
+  const list = `import { aRoom } from "../a/room.ts";
+import { bRoom } from "../b/room.ts";
+import { newRoom } from "../things/new/room.ts";
+const manifests = [
+  aRoom,
+  newRoom,
+  bRoom,
+] satisfies readonly Manifest[];`;
+  expect(withManifests([["a"], ["b"], ["app"]], list)).toEqual([["a"], ["things/new"], ["b"], ["app"]]);
 });
 
 /** Names that a file hands on and does not define: a rule about who imports what would be passed by them. */

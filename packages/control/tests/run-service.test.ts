@@ -4,7 +4,6 @@ import { proxyHealthChecker } from "../src/platform/proxy-health.ts";
 import { readConfig } from "../src/app/config.ts";
 import { runService } from "../src/app/run-service.ts";
 import { allServices } from "../src/app/schedule.ts";
-import { serviceNames } from "../src/context.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually } from "./support/world.ts";
 import { startControl } from "./support/replica.ts";
@@ -25,7 +24,7 @@ function config() {
 
 test("every service has its period", () => {
   const services = allServices(two.world.context, config()).map(({ service }) => service);
-  expect(services.map(({ name }) => name).toSorted()).toEqual([...serviceNames].toSorted());
+  expect(services.map(({ name }) => name).toSorted()).toEqual([...two.world.context.serviceNames].toSorted());
   const periods = Object.fromEntries(services.map(({ name, everyMs }) => [name, everyMs / 1_000]));
   // The interface's figures.
   expect(periods).toMatchObject({

@@ -22,7 +22,7 @@ import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { OpenStreams } from "../vms/open-streams.ts";
 import { Sealing } from "../sealing/sealing.ts";
-import { rooms } from "./rooms.ts";
+import { declaredServices, rooms } from "./rooms.ts";
 import { SigningKeys } from "../signing/signing-keys.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
 
@@ -72,6 +72,7 @@ export function makeContext(
     signing: new SigningKeys(db, sealing),
     objectStore: undefined,
     rooms,
+    serviceNames: declaredServices.map(({ name }) => name),
     state: new ContextState(),
     wake: () => undefined,
     buildDomains: [],

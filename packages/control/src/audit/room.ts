@@ -3,7 +3,14 @@ import type { WithServices } from "../background/background-service.ts";
 import type { Room } from "../context.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "audit-sweeper": true;
+  }
+}
+
 export const auditRoom = {
+  ownActs: ["organization.calls", "organization.refusals"],
   services: [
     {
       name: "audit-sweeper",

@@ -17,8 +17,16 @@ const WITHDRAWN: Build["error"] = {
 };
 
 /** MicroVMs of builds that are canceled go in the builder's next turn. */
+declare module "../context.ts" {
+  interface Services {
+    builder: true;
+    "build-cache-cleanup": true;
+  }
+}
+
 export const buildsRoom = {
   routes: [buildRoutes, cacheRoutes],
+  ownActs: ["build.fail", "template.create"],
   services: [
     {
       name: "builder",

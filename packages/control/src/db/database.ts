@@ -1,27 +1,10 @@
-// The connection to PostgreSQL and the shape of its tables, which `tables/` has by room.
+// The connection to PostgreSQL. The shape of its tables lies by room in `tables/`.
 
 import { Kysely, PostgresDialect, type PostgresPool, type Transaction } from "kysely";
 import pg from "pg";
 import { poolWithDeadline } from "./pool-with-deadline.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
 import { poolWithPipelinedBegin } from "./pipelined-begin.ts";
-import type { OrganizationTables } from "./tables/organization-tables.ts";
-import type { AuditTables } from "./tables/audit-tables.ts";
-import type { HostTables } from "./tables/host-tables.ts";
-import type { JoiningTables } from "./tables/joining-tables.ts";
-import type { SandboxTables } from "./tables/sandbox-tables.ts";
-import type { KeptExecutionTables } from "./tables/kept-execution-tables.ts";
-import type { MachineTables } from "./tables/machine-tables.ts";
-import type { MoveTables } from "./tables/move-tables.ts";
-import type { SnapshotTables } from "./tables/snapshot-tables.ts";
-import type { EventTables } from "./tables/event-tables.ts";
-import type { BuildTables } from "./tables/build-tables.ts";
-import type { E2bTables } from "./tables/e2b-tables.ts";
-import type { SealingTables } from "./tables/sealing-tables.ts";
-import type { TemplateTables } from "./tables/template-tables.ts";
-import type { VmTables } from "./tables/vm-tables.ts";
-import type { UsageTables } from "./tables/usage-tables.ts";
-import type { BackgroundTables } from "./tables/background-tables.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -34,25 +17,8 @@ const ANSWER_WITHIN_MS = 10_000;
 /** A migration may have many rows to look at. */
 const MIGRATION_WITHIN_MS = 30 * 60_000;
 
-export interface Tables
-  extends
-    OrganizationTables,
-    AuditTables,
-    HostTables,
-    JoiningTables,
-    VmTables,
-    SandboxTables,
-    KeptExecutionTables,
-    MachineTables,
-    MoveTables,
-    SnapshotTables,
-    EventTables,
-    UsageTables,
-    TemplateTables,
-    BuildTables,
-    E2bTables,
-    SealingTables,
-    BackgroundTables {}
+/** Tables by name. The files in `tables/`, or one of a room, add theirs. */
+export interface Tables {}
 
 export type Database = Kysely<Tables>;
 /** What a query runs on: the pool, or a transaction. */

@@ -4,8 +4,17 @@ import { heartbeat } from "./heartbeat.ts";
 import { hostHealthMonitor } from "./host-health-monitor.ts";
 import { hostRoutes } from "./host-routes.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "host-heartbeat": true;
+    "host-health-monitor": true;
+    "cache-cleanup": true;
+  }
+}
+
 export const hostsRoom = {
   routes: [hostRoutes],
+  ownActs: ["host.offline"],
   services: [
     {
       name: "host-heartbeat",

@@ -8,8 +8,15 @@ import { machineLogRoutes } from "./machine-log-routes.ts";
 import { machineSnapshotRoutes } from "./machine-snapshot-routes.ts";
 import { loseMachines } from "./lose-machines.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "restart-manager": true;
+  }
+}
+
 export const machinesRoom = {
   routes: [machineRoutes, machinePowerRoutes, machineLogRoutes, machineVmRoutes, machineSnapshotRoutes],
+  ownActs: ["machine.adopt", "machine.end"],
   services: [{ name: "restart-manager", everyMs: 30_000, isDueAtStart: true, make: restartQueue }],
   kept: { endedMachines },
   sweeps: { sweepMachineRestarts },

@@ -1,6 +1,12 @@
 import type { Manifest } from "../manifest.ts";
 import { layerStorer } from "./layer-storer.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "layer-storer": true;
+  }
+}
+
 export const objectStoreRoom = {
   services: [
     {

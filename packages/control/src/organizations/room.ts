@@ -9,6 +9,7 @@ import { auditRoutes } from "./audit-routes.ts";
 
 export const organizationsRoom = {
   routes: [tokenRoutes, organizationRoutes, memberRoutes, auditRoutes],
+  ownActs: ["organization.private_cidrs", "session.create"],
   kept: { endedTokens },
   // A user is forgotten with the last of their tokens.
   sweeps: { sweepSessions, sweepUsers },

@@ -2,26 +2,26 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { BackgroundService } from "@skerry/contract/platform/background-service";
 import type { Versioned } from "../api/versioned.ts";
 import { listLeases } from "../background/list-leases.ts";
-import { serviceNames, type Context, type ServiceName } from "../context.ts";
+import type { Context, ServiceName } from "../context.ts";
 import { quoted } from "../values/quoted.ts";
 
 type Lease = Awaited<ReturnType<typeof listLeases>>[number];
 
-export async function listBackgroundServices({ db }: Context): Promise<BackgroundService[]> {
+export async function listBackgroundServices({ db, serviceNames }: Context): Promise<BackgroundService[]> {
   const leases = new Map((await listLeases(db)).map((lease) => [lease.name, lease]));
   return serviceNames.map((name) => serviceOf(name, leases.get(name)));
 }
 
 /** Throws `service_not_found`. */
 export async function getBackgroundService(context: Context, name: string): Promise<BackgroundService> {
-  const known = nameOf(name);
+  const known = nameOf(context, name);
   const lease = (await listLeases(context.db)).find((one) => one.name === known);
   return serviceOf(known, lease);
 }
 
 /** It is due at once. A replica that hears of it runs it, unless it runs already: then it runs once more. */
 export function runBackgroundService(context: Context, name: string): Promise<BackgroundService> {
-  context.wake(nameOf(name));
+  context.wake(nameOf(context, name));
   return getBackgroundService(context, name);
 }
 
@@ -38,7 +38,7 @@ export async function findBackgroundServices(
   }));
 }
 
-function nameOf(text: string): ServiceName {
+function nameOf({ serviceNames }: Context, text: string): ServiceName {
   const known = serviceNames.find((name) => name === text);
   if (known !== undefined) return known;
   throw new SkerryError("service_not_found", `There is no background service ${quoted(text)}.`, {

@@ -8,8 +8,18 @@ import { backgroundServiceRoutes } from "./background-service-routes.ts";
 import { metricsRoutes } from "./metrics-routes.ts";
 import { healthRoutes } from "./health-routes.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "vm-cleanup": true;
+    "idle-pauser": true;
+    "proxy-health-checker": true;
+    sweeper: true;
+  }
+}
+
 export const platformRoom = {
   routes: [statusRoutes, backgroundServiceRoutes, metricsRoutes, healthRoutes],
+  ownActs: ["clock.step"],
   services: [
     {
       name: "vm-cleanup",

@@ -8,8 +8,16 @@ import { sandboxSnapshotRoutes } from "./sandbox-snapshot-routes.ts";
 import { keptExecutionRoutes } from "./kept-execution-routes.ts";
 import { loseSandboxes } from "./lose-sandboxes.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "sandbox-reaper": true;
+    "run-ender": true;
+  }
+}
+
 export const sandboxesRoom = {
   routes: [sandboxRoutes, sandboxVmRoutes, sandboxSnapshotRoutes, keptExecutionRoutes],
+  ownActs: ["sandbox.adopt", "sandbox.expire", "sandbox.fail"],
   services: [
     {
       name: "sandbox-reaper",

@@ -5,6 +5,7 @@ import { snapshotRoutes } from "./snapshot-routes.ts";
 
 export const snapshotsRoom = {
   routes: [snapshotRoutes],
+  ownActs: ["snapshot.fail"],
   kept: { endedSnapshots },
   async onHostRemoved(transaction, hostId) {
     await sql`

@@ -3,6 +3,12 @@ import type { Manifest } from "../manifest.ts";
 import { usageSampler } from "./usage-sampler.ts";
 import { usageRoutes } from "./usage-routes.ts";
 
+declare module "../context.ts" {
+  interface Services {
+    "usage-sampler": true;
+  }
+}
+
 export const usageRoom = {
   routes: [usageRoutes],
   services: [

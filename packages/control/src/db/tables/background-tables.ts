@@ -3,24 +3,26 @@
 import type { Generated } from "kysely";
 import type { Json, MaybeTime, Time } from "./columns.ts";
 
-export interface BackgroundTables {
-  leases: {
-    name: string;
-    holder: string;
-    token: string;
-    expires_at: Time;
-    due_at: Time;
-    rung: Generated<boolean>;
-    last_run_at: MaybeTime;
-    last_run: Json<LeaseRun | null>;
-  };
-  clock_eras: {
-    number: number;
-    began_at: Time;
-    /** The step of the clock that began the era; negative: back. */
-    stepped_ms: string;
-    vouched_until: Time;
-  };
+declare module "../database.ts" {
+  interface Tables {
+    leases: {
+      name: string;
+      holder: string;
+      token: string;
+      expires_at: Time;
+      due_at: Time;
+      rung: Generated<boolean>;
+      last_run_at: MaybeTime;
+      last_run: Json<LeaseRun | null>;
+    };
+    clock_eras: {
+      number: number;
+      began_at: Time;
+      /** The step of the clock that began the era; negative: back. */
+      stepped_ms: string;
+      vouched_until: Time;
+    };
+  }
 }
 
 /** What a run of a background service did, or why it failed. */

@@ -2,18 +2,20 @@
 
 import type { VmEventKind } from "@skerry/contract/vms/events";
 
-export interface EventTables {
-  vm_events: {
-    id: string;
-    org_id: string;
-    vm_id: string;
-    kind: VmEventKind;
-    reason: string | null;
-    at: Date;
-    /** PostgreSQL's driver tells large integers as text. */
-    count: string;
-    last_at: Date;
-  };
+declare module "../database.ts" {
+  interface Tables {
+    vm_events: {
+      id: string;
+      org_id: string;
+      vm_id: string;
+      kind: VmEventKind;
+      reason: string | null;
+      at: Date;
+      /** PostgreSQL's driver tells large integers as text. */
+      count: string;
+      last_at: Date;
+    };
+  }
 }
 
 /** What the end of the transition that is under way will be told as. */

@@ -43,54 +43,56 @@ export interface StoredHealth {
   readonly last_checked_at: string | null;
 }
 
-export interface MachineTables {
-  /** A view of `vms`. */
-  machines: VmColumns<MachineStatus> & {
-    desired: Generated<MachineDesired>;
-    restart_wished: Generated<boolean>;
-    command: string | null;
-    /** Null: nothing waits for a start. */
-    pending: ColumnType<PendingValues | null, string | null | undefined, string | null>;
-    stop_timeout_ms: number;
-    /** Null: it is not stopped by itself. */
-    stop_after_idle_ms: ColumnType<number | null, number | null | undefined, number | null>;
-    /** A call into it starts it where it was stopped by itself. */
-    autostart: Generated<boolean>;
-    /** It was stopped, or is about to be, because nothing used it. */
-    stopped_idle: Generated<boolean>;
-    /** Null: none. */
-    health_check: ColumnType<StoredCheck | null, string | null | undefined, string | null>;
-    /** Counts the changes of the check. */
-    check_version: Generated<number>;
-    /** Null: its host has not told of any check. */
-    health: ColumnType<StoredHealth | null, never, string | null>;
-    restart_policy: RestartPolicy;
-    restart_max_retries: number | null;
-    restart_disk: Generated<RestartDisk>;
-    restarts: Generated<number>;
-    retries: Generated<number>;
-    exit_code: number | null;
-    /** The snapshot that it begins at where its host does not have its own disk any more. Null unless a rollback is under way. */
-    rollback_to: string | null;
-    stopped_at: SetTime;
-  };
-  restarts: {
-    machine_id: string;
-    due_at: Time;
-    queued_at: Time;
-    /** Why its start was refused when it was tried last. */
-    waits_for: ColumnType<StoredWait | null, never, never>;
-  };
-  machine_ends: {
-    id: string;
-    machine_id: string;
-    ended_at: Generated<Date>;
-    cause: MachineEndCause;
-    exit_code: number | null;
-    /** Its number in Linux. */
-    signal: number | null;
-    out_of_memory: Generated<boolean>;
-    reason: string;
-    restarted_at: Date | null;
-  };
+declare module "../database.ts" {
+  interface Tables {
+    /** A view of `vms`. */
+    machines: VmColumns<MachineStatus> & {
+      desired: Generated<MachineDesired>;
+      restart_wished: Generated<boolean>;
+      command: string | null;
+      /** Null: nothing waits for a start. */
+      pending: ColumnType<PendingValues | null, string | null | undefined, string | null>;
+      stop_timeout_ms: number;
+      /** Null: it is not stopped by itself. */
+      stop_after_idle_ms: ColumnType<number | null, number | null | undefined, number | null>;
+      /** A call into it starts it where it was stopped by itself. */
+      autostart: Generated<boolean>;
+      /** It was stopped, or is about to be, because nothing used it. */
+      stopped_idle: Generated<boolean>;
+      /** Null: none. */
+      health_check: ColumnType<StoredCheck | null, string | null | undefined, string | null>;
+      /** Counts the changes of the check. */
+      check_version: Generated<number>;
+      /** Null: its host has not told of any check. */
+      health: ColumnType<StoredHealth | null, never, string | null>;
+      restart_policy: RestartPolicy;
+      restart_max_retries: number | null;
+      restart_disk: Generated<RestartDisk>;
+      restarts: Generated<number>;
+      retries: Generated<number>;
+      exit_code: number | null;
+      /** The snapshot that it begins at where its host does not have its own disk any more. Null unless a rollback is under way. */
+      rollback_to: string | null;
+      stopped_at: SetTime;
+    };
+    restarts: {
+      machine_id: string;
+      due_at: Time;
+      queued_at: Time;
+      /** Why its start was refused when it was tried last. */
+      waits_for: ColumnType<StoredWait | null, never, never>;
+    };
+    machine_ends: {
+      id: string;
+      machine_id: string;
+      ended_at: Generated<Date>;
+      cause: MachineEndCause;
+      exit_code: number | null;
+      /** Its number in Linux. */
+      signal: number | null;
+      out_of_memory: Generated<boolean>;
+      reason: string;
+      restarted_at: Date | null;
+    };
+  }
 }

@@ -22,24 +22,26 @@ export interface Rollback {
   readonly execution_id: string;
 }
 
-export interface SandboxTables {
-  /** A view of `vms`. */
-  sandboxes: VmColumns<SandboxStatus> & {
-    mode: SandboxMode;
-    timeout_ms: number;
-    expires_at: ColumnType<Date, Date, never>;
-    /** Since when it is paused. */
-    paused_at: MaybeTime;
-    /** It is paused when nothing has used it for so long. */
-    pause_after_idle_ms: number | null;
-    /** A call into it resumes it where it is paused. */
-    auto_resume: Generated<boolean>;
-    /** Whether the pause at its timeout keeps its memory. */
-    keeps_memory: Generated<boolean>;
-    /** It was paused without its memory, so it boots from its disk. */
-    reboots: Generated<boolean>;
-    port_options: ColumnType<PortOptions, string | undefined, string>;
-    /** Present while it is resuming at a snapshot, and where its host fell silent meanwhile. */
-    rollback: ColumnType<Rollback | null, string | null | undefined, string | null>;
-  };
+declare module "../database.ts" {
+  interface Tables {
+    /** A view of `vms`. */
+    sandboxes: VmColumns<SandboxStatus> & {
+      mode: SandboxMode;
+      timeout_ms: number;
+      expires_at: ColumnType<Date, Date, never>;
+      /** Since when it is paused. */
+      paused_at: MaybeTime;
+      /** It is paused when nothing has used it for so long. */
+      pause_after_idle_ms: number | null;
+      /** A call into it resumes it where it is paused. */
+      auto_resume: Generated<boolean>;
+      /** Whether the pause at its timeout keeps its memory. */
+      keeps_memory: Generated<boolean>;
+      /** It was paused without its memory, so it boots from its disk. */
+      reboots: Generated<boolean>;
+      port_options: ColumnType<PortOptions, string | undefined, string>;
+      /** Present while it is resuming at a snapshot, and where its host fell silent meanwhile. */
+      rollback: ColumnType<Rollback | null, string | null | undefined, string | null>;
+    };
+  }
 }

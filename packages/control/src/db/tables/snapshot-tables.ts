@@ -5,34 +5,36 @@ import type { HostCompatibility } from "@skerry/contract/moves/host-compatibilit
 import type { SnapshotStatus } from "@skerry/contract/snapshots/snapshot-status";
 import type { Json, MaybeTime } from "./columns.ts";
 
-export interface SnapshotTables {
-  snapshots: {
-    id: string;
-    org_id: string;
-    name: string | null;
-    vm_id: string;
-    /** Of the life of its sandbox, or of its machine, that it was taken of. */
-    execution_id: string;
-    parent_id: string | null;
-    /** Of a machine's main process. */
-    command: string | null;
-    template: string;
-    size: string;
-    disk_gib: number;
-    host_id: string;
-    status: SnapshotStatus;
-    version: Generated<number>;
-    /** Of a fork that is being made. */
-    is_internal: Generated<boolean>;
-    /** PostgreSQL's driver tells large integers as text. */
-    memory_bytes: string | null;
-    disk_bytes: string | null;
-    runs_on: Json<HostCompatibility> | null;
-    reason: string | null;
-    created_at: Generated<Date>;
-    deleted_at: MaybeTime;
-    claimed_until: Date | null;
-    attempts: Generated<number>;
-    retry_at: Generated<Date>;
-  };
+declare module "../database.ts" {
+  interface Tables {
+    snapshots: {
+      id: string;
+      org_id: string;
+      name: string | null;
+      vm_id: string;
+      /** Of the life of its sandbox, or of its machine, that it was taken of. */
+      execution_id: string;
+      parent_id: string | null;
+      /** Of a machine's main process. */
+      command: string | null;
+      template: string;
+      size: string;
+      disk_gib: number;
+      host_id: string;
+      status: SnapshotStatus;
+      version: Generated<number>;
+      /** Of a fork that is being made. */
+      is_internal: Generated<boolean>;
+      /** PostgreSQL's driver tells large integers as text. */
+      memory_bytes: string | null;
+      disk_bytes: string | null;
+      runs_on: Json<HostCompatibility> | null;
+      reason: string | null;
+      created_at: Generated<Date>;
+      deleted_at: MaybeTime;
+      claimed_until: Date | null;
+      attempts: Generated<number>;
+      retry_at: Generated<Date>;
+    };
+  }
 }

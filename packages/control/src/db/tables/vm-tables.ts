@@ -53,9 +53,11 @@ export interface VmColumns<Status extends string> {
   next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
 }
 
-export interface VmTables {
-  vms: VmColumns<string> & {
-    /** Generated from the id. */
-    kind: ColumnType<"sandbox" | "machine", never, never>;
-  };
+declare module "../database.ts" {
+  interface Tables {
+    vms: VmColumns<string> & {
+      /** Generated from the id. */
+      kind: ColumnType<"sandbox" | "machine", never, never>;
+    };
+  }
 }
