@@ -40,7 +40,11 @@ export async function checkBuildQuota(
   const held = await heldBuilds(transaction, orgId);
   if (frozen !== undefined) {
     const used = await countTemplates(transaction, orgId);
-    if (used >= TEMPLATES_MAX) throw boundReached("templates", { used, limit: TEMPLATES_MAX });
+    if (used >= TEMPLATES_MAX)
+      throw boundReached("templates", {
+        ...{ used, limit: TEMPLATES_MAX },
+        remediation: "Delete templates that you no longer need, which `skerry template list` shows.",
+      });
   }
   const limits = await findOrganizationLimits(transaction, orgId, defaults.organization);
   const frozenMib = (frozen ?? []).reduce((sum, { memory_mib }) => sum + memory_mib, 0);

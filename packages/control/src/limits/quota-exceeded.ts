@@ -1,7 +1,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { QuotaName } from "@skerry/contract/limits/quotas";
 
-const nouns: Readonly<Record<QuotaName, string>> = {
+const nounOf: Readonly<Record<QuotaName, string>> = {
   sandboxes: "sandboxes",
   machines: "machines",
   vcpus: "vCPUs",
@@ -27,7 +27,7 @@ export function quotaExceeded(
 ): SkerryError {
   return new SkerryError(
     "quota_exceeded",
-    `The organization has ${used} of ${limit} ${nouns[quota]}, and this would take ${requested} more.`,
+    `The organization has ${used} of ${limit} ${nounOf[quota]}, and this would take ${requested} more.`,
     {
       remediation: `${remedies[quota] ?? "Destroy what you no longer need"}, or ask the operator for more. \`GET /v1/limits\` shows all quotas.`,
       context: { quota, used, requested, limit },
@@ -35,19 +35,20 @@ export function quotaExceeded(
   );
 }
 
-const needless = {
-  members: "Remove members that are not needed any more.",
-  templates: "Delete templates that you no longer need, which `skerry template list` shows.",
-};
+interface Bound {
+  readonly used: number;
+  readonly limit: number;
+  readonly remediation?: string;
+}
 
-/** What has a bound that no operator changes. */
+/** Of resources whose number has a bound that no operator changes; `nouns` in the plural. */
 export function boundReached(
-  noun: keyof typeof needless,
-  { used, limit }: { readonly used: number; readonly limit: number },
+  nouns: string,
+  { used, limit, remediation = `Delete ${nouns} that you no longer need.` }: Bound,
 ): SkerryError {
   return new SkerryError(
     "quota_exceeded",
-    `The organization has ${used} ${noun}, and an organization has at most ${limit}.`,
-    { remediation: needless[noun], context: { quota: noun, used, requested: 1, limit } },
+    `The organization has ${used} ${nouns}, and an organization has at most ${limit}.`,
+    { remediation, context: { quota: nouns.replaceAll(" ", "_"), used, requested: 1, limit } },
   );
 }

@@ -66,7 +66,12 @@ async function addMember(
     if (minter === undefined) throw unauthorized();
     refuseAbove(await roleOf(transaction, caller), request.role);
     const used = await countMembers(transaction, caller.orgId);
-    if (used >= MEMBERS_MAX) throw boundReached("members", { used, limit: MEMBERS_MAX });
+    if (used >= MEMBERS_MAX)
+      throw boundReached("members", {
+        used,
+        limit: MEMBERS_MAX,
+        remediation: "Remove members that you no longer need.",
+      });
     const member = {
       orgId: caller.orgId,
       userId: await userFor(transaction, caller, request),

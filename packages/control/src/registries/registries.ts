@@ -10,6 +10,7 @@ import {
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
+import { boundReached } from "../limits/quota-exceeded.ts";
 import type { SealedFor } from "../sealing/sealed-value.ts";
 import { findRegistries, putRegistry, removeRegistry, type RegistryRow } from "./registry-store.ts";
 
@@ -42,7 +43,8 @@ export async function setRegistryCredential(
       throw new SkerryError("organization_not_found", "There is no such organization.");
     const rows = await findRegistries(transaction, orgId);
     const before = rows.find((row) => row.host === host);
-    if (before === undefined && rows.length >= REGISTRY_CREDENTIALS_MAX) throw tooMany(rows.length);
+    if (before === undefined && rows.length >= REGISTRY_CREDENTIALS_MAX)
+      throw boundReached("registry credentials", { used: rows.length, limit: REGISTRY_CREDENTIALS_MAX });
     const version = (before?.version ?? 0) + 1;
     const about = sealedFor({ org_id: orgId, host, version });
     return putRegistry(transaction, {
@@ -97,12 +99,4 @@ function sealedFor({ org_id, host, version }: Pick<RegistryRow, "org_id" | "host
 
 function shown({ host, username, set_by, set_at }: RegistryRow): RegistryCredential {
   return { host, username, set_by, set_at: set_at.toISOString() };
-}
-
-function tooMany(used: number): SkerryError {
-  const limit = REGISTRY_CREDENTIALS_MAX;
-  return new SkerryError("quota_exceeded", `The organization has credentials for ${used} registries.`, {
-    remediation: "Delete those that are not needed any more.",
-    context: { quota: "registry_credentials", used, requested: 1, limit },
-  });
 }

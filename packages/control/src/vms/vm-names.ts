@@ -85,7 +85,10 @@ const byIdOnly = {
 const UNIQUE_VIOLATION = "23505";
 
 /** For a statement that gives a row its name: throws `name_taken` where another one has it. */
-export function refuseTakenName({ noun, table }: Kind, name: string | null): (error: unknown) => never {
+export function refuseTakenName(
+  { noun, table }: { readonly noun: string; readonly table: string },
+  name: string | null,
+): (error: unknown) => never {
   return (error) => {
     const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown };
     if (name === null || code !== UNIQUE_VIOLATION || constraint !== `${table}_unique_name`) throw error;
