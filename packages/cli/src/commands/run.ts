@@ -76,7 +76,9 @@ export function registerRun(program: Command, cli: Cli): void {
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .addOption(new Option("--rm", "a habit from elsewhere: a run's sandbox always goes").hideHelp())
     .addOption(new Option("-t, --tty", "a habit from elsewhere").hideHelp())
-    .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.");
+    .showHelpAfterError(
+      "Write `skerry run -- COMMAND`: what stands behind `--` is the command's own; see --help.",
+    );
   addEgressFlags(addEnvFlags(command)).action((words: readonly string[], flags: RunFlags, self: Command) =>
     run(cli, { words, flags, self }),
   );

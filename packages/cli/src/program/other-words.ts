@@ -61,6 +61,8 @@ const INIT =
   "Nothing has to be set up in a folder: `skerry login` saves a server, and `skerry template build FOLDER` detects what a folder is.";
 const SCALE =
   "`skerry machine update ID --size SIZE` gives a machine another size; more of them are more machines.";
+const UPDATE =
+  "`skerry machine update ID` and `skerry sandbox update ID` change one. `skerry upgrade` has a new version run on this machine.";
 const ENV =
   "`skerry machine update ID --env NAME=VALUE` changes a machine's, and `--env` and `--env-file` of `create`, `exec` and `run` give them.";
 
@@ -83,6 +85,7 @@ const hints: Readonly<Record<string, Words>> = {
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     ...{ image: IMAGES, images: IMAGES, pull: PULL, init: INIT, scale: SCALE, env: ENV },
+    ...{ update: UPDATE, set: UPDATE },
     ...{ token: TOKENS, tokens: TOKENS },
     ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
     ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },

@@ -38,7 +38,9 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .option("--json", "print errors of Skerry as JSON; needs `--` before the command")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .addOption(new Option("-t, --tty", "a habit from elsewhere").hideHelp())
-    .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
+    .showHelpAfterError(
+      `Write \`skerry ${noun} exec ID -- COMMAND\`: what stands behind \`--\` is the command's own; see --help.`,
+    )
     .action(async (text: string, words: readonly string[], flags: ExecFlags, self: Command) => {
       if (flags.json === true && !cli.hasSeparator) throw whoseFlag();
       if (flags.tty === true) throw noTerminal(noun);
