@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { testsInAreas, testsOf } from "./test-areas.ts";
+import { nearestTests, testsInAreas, testsOf } from "./test-areas.ts";
 
 const FULL_ONLY = ["code-interpreter", "e2b-compatibility", "image-kill"];
 const names = readdirSync(join(import.meta.dirname, "../tests"))
@@ -21,4 +21,18 @@ test("a change is tried by the tests of what it touches", () => {
   );
   expect(testsOf(["tests/shell.test.ts"])).toEqual(["tests/shell.test.ts"]);
   expect(testsOf(["LICENSE"])).toEqual([]);
+});
+
+test("tests that import what has changed, or have its name, are the nearest", () => {
+  const tests = new Map([
+    ["packages/contract/tests/cidrs.test.ts", 'import { covers } from "@skerry/contract/cidrs";'],
+    ["packages/guest/tests/files.test.ts", "the agent is built"],
+    ["packages/host/tests/rules.test.ts", 'import { rules } from "../src/network/policy-rules.ts";'],
+    ["packages/host/tests/other.test.ts", 'import { other } from "../src/network/rules.ts";'],
+  ]);
+  const nearest = (file: string) => nearestTests([file], tests);
+  expect(nearest("packages/contract/src/cidrs.ts")).toEqual(["packages/contract/tests/cidrs.test.ts"]);
+  expect(nearest("packages/guest/src/files.c")).toEqual(["packages/guest/tests/files.test.ts"]);
+  expect(nearest("packages/host/src/network/policy-rules.ts")).toEqual(["packages/host/tests/rules.test.ts"]);
+  expect(nearest("packages/host/src/network/slots.ts")).toEqual([]);
 });

@@ -1,6 +1,8 @@
 // Which tests try what a change touches, beyond the import graph that `vitest --changed` follows: end-to-end tests run the built program, and so do most
 // tests of the command line, of the guest and of Python's client.
 
+import { basename } from "node:path";
+
 /** End-to-end tests, by what they are about: names of files in `tests/`. */
 const about = {
   sandboxes: [
@@ -164,6 +166,21 @@ export function testsOf(changed: readonly string[]): string[] {
   );
   const itself = changed.filter((file) => file.endsWith(".test.ts"));
   return [...new Set([...files, ...touched.flatMap(({ tests = [] }) => tests), ...itself])];
+}
+
+/**
+ * Of tests, by path with their text, those that import a changed file or have its name: they tell of a fault in
+ * it before the many that reach it over other files.
+ */
+export function nearestTests(changed: readonly string[], tests: ReadonlyMap<string, string>): string[] {
+  const names = changed.map((file) => basename(file).replace(/\.(tsx?|c|h|py)$/, ""));
+  const isNear = (test: string, text: string) =>
+    names.some(
+      (name) =>
+        basename(test, ".test.ts") === name ||
+        ["", ".ts", ".tsx"].some((ending) => text.includes(`/${name}${ending}"`)),
+    );
+  return [...tests].filter(([test, text]) => isNear(test, text)).map(([test]) => test);
 }
 
 /** All end-to-end tests that some area names. */
