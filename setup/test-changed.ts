@@ -40,7 +40,7 @@ try {
   };
   const withoutVms = ["--project=unit", "--project=control"];
   const isGreen =
-    (nearest.length === 0 || (await run("nearest", [...withoutVms, ...nearest]))) &&
+    (nearest.length === 0 || (await run("nearest", [...withoutVms, "--project=dashboard", ...nearest]))) &&
     (await run("imported", [
       ...withoutVms,
       `--changed=${revision}`,
