@@ -34,6 +34,23 @@ test("random bytes of every size come back as they were written", async () => {
   }
 });
 
+test("an upload that is broken off leaves the file as it was, and nothing beside it", async () => {
+  const target = world.inside("broken/kept");
+  await world.agent.link.write(target, Buffer.from("before"));
+  for (const size of [0, 1, 65_536, 200_000])
+    for (let times = 0; times < 10; times += 1) {
+      const upload = world.agent.link.open({ op: "write", path: target, mode: 0o644 });
+      // oxlint-disable-next-line no-await-in-loop
+      await upload.write(Buffer.alloc(size, "x"));
+      upload.cancel();
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await upload.ended).done).toBe(false);
+    }
+  // Whoever was still at it has ended by the time that a later operation is answered.
+  await expect.poll(() => readdirSync(world.inside("broken"))).toEqual(["kept"]);
+  expect(readFileSync(target, "utf8")).toBe("before");
+});
+
 test("missing folders are made, permissions are exact, and an existing file is replaced whole", async () => {
   const target = world.inside("a/b/c/run.sh");
   await world.agent.link.write(target, Buffer.from("a longer first version"), 0o600);
