@@ -188,6 +188,19 @@ test("a guest with an address that another one had has all of its own places", (
   expect(takeAll()).toEqual(first);
 });
 
+test("a connection that has ended gives its place back, and the guest is refused beyond its places alone", () => {
+  const guests = guestsOf();
+  const admit = () => guests.admit(GUEST, 443, { destroy: () => undefined });
+  for (let count = 0; count < 600; count += 1) {
+    const connection = admit();
+    expect(connection).toBeDefined();
+    if (connection !== undefined) guests.release(connection);
+  }
+  const open = Array.from({ length: 256 }, admit);
+  expect(open).not.toContain(undefined);
+  expect(admit()).toBeUndefined();
+});
+
 test("a lookup waits for no host that has much to open, and for none that has gone", async () => {
   const control = new ControlDoor("it", guestsOf());
   const path = join(await mkdtemp(join(tmpdir(), "skerry-door-")), "socket");
