@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -78,6 +78,16 @@ test("a file that is gone already is not counted", async () => {
   await writeFile(join(folder, "there"), "x");
   const paths = [join(folder, "there"), join(folder, "gone")];
   expect(await removeUntouched(paths, Infinity, { remove: removeTree, log })).toBe(1);
+});
+
+test("a file with an old time that has just come to its place, as one that was unpacked or renamed, stays", async () => {
+  const [old, moved] = [join(folder, "old"), join(folder, "moved")];
+  const longAgo = new Date(Date.now() - 24 * AN_HOUR_MS);
+  await writeFile(old, "x");
+  await utimes(old, longAgo, longAgo);
+  await rename(old, moved);
+  expect(await removeUntouched([moved], Date.now() - AN_HOUR_MS, { remove: removeTree, log })).toBe(0);
+  expect(await readdir(folder)).toEqual(["moved"]);
 });
 
 test("a folder below which something is mounted is left as it is, and nothing of the mount goes", async () => {
