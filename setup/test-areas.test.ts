@@ -23,16 +23,22 @@ test("a change is tried by the tests of what it touches", () => {
   expect(testsOf(["LICENSE"])).toEqual([]);
 });
 
-test("tests that import what has changed, or have its name, are the nearest", () => {
+test("tests that import what has changed, or are called like it or its folder, are the nearest", () => {
   const tests = new Map([
     ["packages/contract/tests/cidrs.test.ts", 'import { covers } from "@skerry/contract/cidrs";'],
     ["packages/guest/tests/files.test.ts", "the agent is built"],
     ["packages/host/tests/rules.test.ts", 'import { rules } from "../src/network/policy-rules.ts";'],
     ["packages/host/tests/other.test.ts", 'import { other } from "../src/network/rules.ts";'],
   ]);
+  tests
+    .set("packages/control/tests/sandbox-reaper.test.ts", "")
+    .set("packages/host/tests/sandbox-jail.test.ts", "");
   const nearest = (file: string) => nearestTests([file], tests);
   expect(nearest("packages/contract/src/cidrs.ts")).toEqual(["packages/contract/tests/cidrs.test.ts"]);
   expect(nearest("packages/guest/src/files.c")).toEqual(["packages/guest/tests/files.test.ts"]);
   expect(nearest("packages/host/src/network/policy-rules.ts")).toEqual(["packages/host/tests/rules.test.ts"]);
   expect(nearest("packages/host/src/network/slots.ts")).toEqual([]);
+  expect(nearest("packages/control/src/sandboxes/sandbox-store.ts")).toEqual([
+    "packages/control/tests/sandbox-reaper.test.ts",
+  ]);
 });

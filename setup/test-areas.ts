@@ -1,7 +1,7 @@
 // Which tests try what a change touches, beyond the import graph that `vitest --changed` follows: end-to-end tests run the built program, and so do most
 // tests of the command line, of the guest and of Python's client.
 
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 
 /** End-to-end tests, by what they are about: names of files in `tests/`. */
 const about = {
@@ -169,18 +169,30 @@ export function testsOf(changed: readonly string[]): string[] {
 }
 
 /**
- * Of tests, by path with their text, those that import a changed file or have its name: they tell of a fault in
- * it before the many that reach it over other files.
+ * Of tests, by path with their text, those that import a changed file, or are called like it or like the folder
+ * that it is in: they tell of a fault in it before the many that reach it over other files.
  */
 export function nearestTests(changed: readonly string[], tests: ReadonlyMap<string, string>): string[] {
-  const names = changed.map((file) => basename(file).replace(/\.(tsx?|c|h|py)$/, ""));
   const isNear = (test: string, text: string) =>
-    names.some(
-      (name) =>
-        basename(test, ".test.ts") === name ||
-        ["", ".ts", ".tsx"].some((ending) => text.includes(`/${name}${ending}"`)),
-    );
+    changed.some((file) => {
+      const name = basename(file).replace(/\.(tsx?|c|h|py)$/, "");
+      const isImported = ["", ".ts", ".tsx"].some((ending) => text.includes(`/${name}${ending}"`));
+      return isImported || isCalledLike(test, name) || isOfFolder(test, file);
+    });
   return [...tests].filter(([test, text]) => isNear(test, text)).map(([test]) => test);
+}
+
+const isCalledLike = (test: string, name: string): boolean => basename(test, ".test.ts") === name;
+
+/** `sandbox-reaper.test.ts` is of the package's folder `sandboxes`. */
+function isOfFolder(test: string, file: string): boolean {
+  const [, name = "", , ...folders] = dirname(file).split("/");
+  const room = folders.at(-1);
+  if (room === undefined || !test.startsWith(`packages/${name}/`)) return false;
+  const own = basename(test, ".test.ts");
+  return [room, room.replace(/s$/, ""), room.replace(/es$/, "")].some(
+    (word) => own === word || own.startsWith(`${word}-`),
+  );
 }
 
 /** All end-to-end tests that some area names. */
