@@ -51,6 +51,18 @@ test("one that is resumed natively boots as well, and one that cannot be resumed
   expect(await rowOf(id)).toEqual({ status: "running", reboots: false });
 });
 
+test("a connection makes the time of one that runs longer and never shorter, and that of a paused one begins anew", async () => {
+  const sandbox = await Sandbox.create({ ...e2bOptions(world), timeoutMs: 600_000 });
+  const leftS = async () => ((await sandbox.getInfo()).endAt.getTime() - Date.now()) / 1_000;
+  await Sandbox.connect(sandbox.sandboxId, { ...e2bOptions(world), timeoutMs: 60_000 });
+  expect(await leftS()).toBeGreaterThan(300);
+  await Sandbox.connect(sandbox.sandboxId, { ...e2bOptions(world), timeoutMs: 1_800_000 });
+  expect(await leftS()).toBeGreaterThan(1_200);
+  await sandbox.pause();
+  await Sandbox.connect(sandbox.sandboxId, { ...e2bOptions(world), timeoutMs: 60_000 });
+  expect(await leftS()).toBeLessThan(300);
+});
+
 test("its timeout pauses it as its creation says, and what cannot be is refused", async () => {
   const lifecycle = { onTimeout: { action: "pause", keepMemory: false } } as const;
   const sandbox = await Sandbox.create({ ...e2bOptions(world), lifecycle });
