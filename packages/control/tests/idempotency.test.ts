@@ -290,7 +290,10 @@ test("a key is forgotten after 24 hours, also before the sweeper has come by", a
     update idempotency_keys set created_at = now() - interval '24 hours 1 second'
     where key in (${reused}, ${swept})`.execute(world.db);
   expect((await create(kept)).body).toEqual(answers[0].body);
-  expect((await create(reused, { body: { template: "base", name: "later" } })).status).toBe(201);
+  const later = await create(reused, { body: { template: "base", name: "later" } });
+  expect([later.status, later.body.name]).toEqual([201, "later"]);
+  // The answer of its new use is kept like that of the first.
+  expect((await create(reused, { body: { template: "base", name: "later" } })).body).toEqual(later.body);
   const report = await expiredRowsSweeper(world.context, 1_000).activate(new AbortController().signal);
   expect(report).toEqual({ examined: 1, changed: 1, failed: 0, more: false });
   expect([await ledgerOf(swept), (await ledgerOf(kept))?.resource_id]).toEqual([

@@ -87,6 +87,8 @@ test("forks have all of a machine but its name and its history, each with a disk
   }
   expect((await listed()).map((one) => one.id)).toEqual([parent]);
   expect([...world.host.snapshots.kept.keys()]).toEqual([parent]);
+  // The snapshot that the forks began at is gone, and the machine does not go on from it.
+  expect((await upkeep.get(id)).snapshot_id).toBe(parent);
   expect(await events(id)).toContainEqual(["forked", "into 3"]);
   for (const one of ids) expect((await events(one))[0]).toEqual(["created", `forked from ${id}`]);
 });
