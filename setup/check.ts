@@ -1,5 +1,5 @@
 // Everything that can be checked without running the product: format, types, lint, dead code, and whether the committed
-// documents of API and metrics are what the code says. Runs all of it, then fails if any part did.
+// documents of API and metrics, and the list of audit actions, are what the code says. Runs all of it, then fails if any part did.
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const checks: readonly (readonly [title: string, program: string, ...args: strin
   ["types of the dashboard", "tsc", "-p", "packages/dashboard"],
   ["lint", "oxlint", "--type-aware", "--deny-warnings", "."],
   ["dead code", "knip"],
-  ["OpenAPI document", "node", "packages/control/src/app/write-openapi.ts", "--check"],
+  ["API document, actions", "node", "packages/control/src/app/write-openapi.ts", "--check"],
   ["Python client", "node", "setup/write-python-client.ts", "--check"],
   ["metrics document", "node", "packages/control/src/app/write-metrics.ts", "--check"],
   ["supported systems", "node", "setup/write-supported.ts", "--check"],

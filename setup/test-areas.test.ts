@@ -26,7 +26,7 @@ test("a change is tried by the tests of what it touches", () => {
 test("tests that import what has changed, or are called like it or its folder, are the nearest", () => {
   const tests = new Map([
     ["packages/contract/tests/cidrs.test.ts", 'import { covers } from "@skerry/contract/cidrs";'],
-    ["packages/guest/tests/files.test.ts", "the agent is built"],
+    ["packages/guest/tests/files.test.ts", 'call("GET", "/v1/cidrs"); call("/v1/slots")'],
     ["packages/host/tests/rules.test.ts", 'import { rules } from "../src/network/policy-rules.ts";'],
     ["packages/host/tests/other.test.ts", 'import { other } from "../src/network/rules.ts";'],
   ]);

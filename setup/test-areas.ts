@@ -1,7 +1,7 @@
 // Which tests try what a change touches, beyond the import graph that `vitest --changed` follows: end-to-end tests run the built program, and so do most
 // tests of the command line, of the guest and of Python's client.
 
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** End-to-end tests, by what they are about: names of files in `tests/`. */
 const about = {
@@ -169,17 +169,30 @@ export function testsOf(changed: readonly string[]): string[] {
 }
 
 /**
- * Of tests, by path with their text, those that import a changed file, or are called like it or like the folder
- * that it is in: they tell of a fault in it before the many that reach it over other files.
+ * Tests, by path with their text, that import a changed file, or are called like it or like the folder that it
+ * is in: they tell of a fault in it before the many that reach it over other files.
  */
 export function nearestTests(changed: readonly string[], tests: ReadonlyMap<string, string>): string[] {
-  const isNear = (test: string, text: string) =>
-    changed.some((file) => {
+  const isNear = (test: string, text: string) => {
+    const imported = importsIn(test, text);
+    return changed.some((file) => {
       const name = basename(file).replace(/\.(tsx?|c|h|py)$/, "");
-      const isImported = ["", ".ts", ".tsx"].some((ending) => text.includes(`/${name}${ending}"`));
-      return isImported || isCalledLike(test, name) || isOfFolder(test, file);
+      return imported.has(file) || isCalledLike(test, name) || isOfFolder(test, file);
     });
+  };
   return [...tests].filter(([test, text]) => isNear(test, text)).map(([test]) => test);
+}
+
+/** Files of the repository that the test imports itself. */
+function importsIn(test: string, text: string): Set<string> {
+  const targets = [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, target = ""]) => target);
+  return new Set(
+    targets.map((target) =>
+      target.startsWith(".")
+        ? join(dirname(test), target)
+        : target.replace(/^@skerry\/([a-z-]+)\/(.+)$/, "packages/$1/src/$2.ts"),
+    ),
+  );
 }
 
 const isCalledLike = (test: string, name: string): boolean => basename(test, ".test.ts") === name;
