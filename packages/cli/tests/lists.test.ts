@@ -41,6 +41,8 @@ test("VMs of an app are listed where they are asked for, and where the question 
     ["sandbox list --owner any", null],
     ["machine list --host hst_1", null],
     ["machine list --crash-loop", null],
+    ["machine list --status failed", null],
+    ["machine list --search mch_01", null],
     ["machine list --unhealthy --owner none", "none"],
   ] as const) {
     server.received.length = 0;

@@ -116,6 +116,7 @@ test("a list shows what has no owner, what a kind of resource has, and what one 
   expect(await list("toy:horse")).toEqual([duck.id]);
   expect(await list(`toy:${duck.owner?.id}`)).toEqual([duck.id]);
   expect(await list("app:horse")).toEqual([]);
+  expect(await list("any")).toEqual(expect.arrayContaining([plain.id, duck.id]));
   const all = await world.call<MachineList>("GET", "/v1/machines?counts=true&owner=toy%3Ahorse");
   expect(all.body.counts).toMatchObject({ running: 1 });
   expect(refused(await world.call("GET", "/v1/machines?owner=Toy"))).toEqual([400, "bad_request"]);

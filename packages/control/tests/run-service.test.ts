@@ -22,7 +22,9 @@ function config() {
   });
 }
 
-test("every service has its period", () => {
+test("every service has its name alone, and its period", () => {
+  const names = two.world.context.serviceNames;
+  expect(new Set(names).size).toBe(names.length);
   const services = allServices(two.world.context, config()).map(({ service }) => service);
   expect(services.map(({ name }) => name).toSorted()).toEqual([...two.world.context.serviceNames].toSorted());
   const periods = Object.fromEntries(services.map(({ name, everyMs }) => [name, everyMs / 1_000]));

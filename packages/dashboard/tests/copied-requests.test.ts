@@ -32,6 +32,7 @@ test("every list can be asked for elsewhere, with its filters", async () => {
     "/sandboxes",
     "/sandboxes?q=it's&status=running&template=base",
     "/machines?q=web",
+    "/machines?owner=any",
     "/sandboxes?created_after=2026-11-20T16:20:00.000Z",
     "/snapshots",
     "/templates",

@@ -46,7 +46,7 @@ test("an upload that is broken off leaves the file as it was, and nothing beside
       // oxlint-disable-next-line no-await-in-loop
       expect((await upload.ended).done).toBe(false);
     }
-  // Whoever was still at it has ended by the time that a later operation is answered.
+  // The agent may still be at it for a moment.
   await expect.poll(() => readdirSync(world.inside("broken"))).toEqual(["kept"]);
   expect(readFileSync(target, "utf8")).toBe("before");
 });

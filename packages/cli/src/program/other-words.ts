@@ -62,7 +62,7 @@ const INIT =
 const SCALE =
   "`skerry machine update ID --size SIZE` gives a machine another size; more of them are more machines.";
 const UPDATE =
-  "`skerry machine update ID` and `skerry sandbox update ID` change one. `skerry upgrade` has a new version run on this machine.";
+  "`skerry machine update ID` and `skerry sandbox update ID` change one. On the server's machine `skerry upgrade` has a new version run.";
 const ENV =
   "`skerry machine update ID --env NAME=VALUE` changes a machine's, and `--env` and `--env-file` of `create`, `exec` and `run` give them.";
 
@@ -85,7 +85,7 @@ const hints: Readonly<Record<string, Words>> = {
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     ...{ image: IMAGES, images: IMAGES, pull: PULL, init: INIT, scale: SCALE, env: ENV },
-    ...{ update: UPDATE, set: UPDATE },
+    ...{ update: UPDATE },
     ...{ token: TOKENS, tokens: TOKENS },
     ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
     ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },

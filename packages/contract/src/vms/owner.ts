@@ -20,10 +20,10 @@ export const shownOwner = Nullable(VmOwner, {
     "The resource that it belongs to, which makes and ends it: calls that would take it away answer `owned`. Null: it was created by a call of its own.",
 });
 
-/** `none`, `KIND`, or `KIND:ID-OR-NAME`. */
+/** `none`, `any`, `KIND`, or `KIND:ID-OR-NAME`. No kind of resource is called like the first two. */
 export const OwnerFilter = Type.String({
   pattern: "^[a-z][a-z_]{0,29}(:.+)?$",
   maxLength: 40 + NAME_MAX_CHARS,
   description:
-    "What they belong to: `none`, a kind of resource such as `app`, or one of them, such as `app:shop` with its name or its id.",
+    "What they belong to: `none`, `any` (as without the filter), a kind of resource such as `app`, or one of them, such as `app:shop` with its name or its id.",
 });

@@ -16,7 +16,6 @@ const WITHDRAWN: Build["error"] = {
   ...{ step: null, exit_code: null, last_lines: [] },
 };
 
-/** MicroVMs of builds that are canceled go in the builder's next turn. */
 declare module "../context.ts" {
   interface Services {
     builder: true;
@@ -24,6 +23,7 @@ declare module "../context.ts" {
   }
 }
 
+/** MicroVMs of builds that are canceled go in the builder's next turn. */
 export const buildsRoom = {
   routes: [buildRoutes, cacheRoutes],
   ownActs: ["build.fail", "template.create"],

@@ -41,8 +41,8 @@ export async function checkBuildQuota(
   if (frozen !== undefined) {
     const used = await countTemplates(transaction, orgId);
     if (used >= TEMPLATES_MAX)
-      throw boundReached("templates", {
-        ...{ used, limit: TEMPLATES_MAX },
+      throw boundReached({
+        ...{ quota: "templates", nouns: "templates", used, limit: TEMPLATES_MAX },
         remediation: "Delete templates that you no longer need, which `skerry template list` shows.",
       });
   }

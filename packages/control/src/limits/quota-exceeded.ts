@@ -36,19 +36,26 @@ export function quotaExceeded(
 }
 
 interface Bound {
+  /** Its name for programs, in the error's context. */
+  readonly quota: string;
+  /** The same for people. */
+  readonly nouns: string;
   readonly used: number;
   readonly limit: number;
   readonly remediation?: string;
 }
 
-/** Of resources whose number has a bound that no operator changes; `nouns` in the plural. */
-export function boundReached(
-  nouns: string,
-  { used, limit, remediation = `Delete ${nouns} that you no longer need.` }: Bound,
-): SkerryError {
+/** The error for a number of resources whose bound no operator changes. */
+export function boundReached({
+  quota,
+  nouns,
+  used,
+  limit,
+  remediation = `Delete ${nouns} that you no longer need.`,
+}: Bound): SkerryError {
   return new SkerryError(
     "quota_exceeded",
     `The organization has ${used} ${nouns}, and an organization has at most ${limit}.`,
-    { remediation, context: { quota: nouns.replaceAll(" ", "_"), used, requested: 1, limit } },
+    { remediation, context: { quota, used, requested: 1, limit } },
   );
 }

@@ -67,7 +67,9 @@ async function addMember(
     refuseAbove(await roleOf(transaction, caller), request.role);
     const used = await countMembers(transaction, caller.orgId);
     if (used >= MEMBERS_MAX)
-      throw boundReached("members", {
+      throw boundReached({
+        quota: "members",
+        nouns: "members",
         used,
         limit: MEMBERS_MAX,
         remediation: "Remove members that you no longer need.",

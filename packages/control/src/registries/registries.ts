@@ -44,7 +44,12 @@ export async function setRegistryCredential(
     const rows = await findRegistries(transaction, orgId);
     const before = rows.find((row) => row.host === host);
     if (before === undefined && rows.length >= REGISTRY_CREDENTIALS_MAX)
-      throw boundReached("registry credentials", { used: rows.length, limit: REGISTRY_CREDENTIALS_MAX });
+      throw boundReached({
+        quota: "registry_credentials",
+        nouns: "registry credentials",
+        used: rows.length,
+        limit: REGISTRY_CREDENTIALS_MAX,
+      });
     const version = (before?.version ?? 0) + 1;
     const about = sealedFor({ org_id: orgId, host, version });
     return putRegistry(transaction, {

@@ -45,6 +45,7 @@ export function unlessOwned<Row extends OwnerColumns>(
 
 /** Condition on rows that a list shows by `OwnerFilter`. */
 export function hasOwner(filter: string): RawBuilder<unknown> {
+  if (filter === "any") return sql`true`;
   const colon = filter.indexOf(":");
   if (colon < 0) return filter === "none" ? sql`owner_kind is null` : sql`owner_kind = ${filter}`;
   const [kind, one] = [filter.slice(0, colon), filter.slice(colon + 1)];

@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import { idKinds, kindOf } from "@skerry/contract/ids";
 import { NAME_MAX_CHARS } from "@skerry/contract/bounds";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Database } from "../db/database.ts";
+import type { Database, Tables } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { checkName } from "../values/check-text.ts";
 import { quoted } from "../values/quoted.ts";
@@ -86,7 +86,7 @@ const UNIQUE_VIOLATION = "23505";
 
 /** For a statement that gives a row its name: throws `name_taken` where another one has it. */
 export function refuseTakenName(
-  { noun, table }: { readonly noun: string; readonly table: string },
+  { noun, table }: { readonly noun: string; readonly table: keyof Tables },
   name: string | null,
 ): (error: unknown) => never {
   return (error) => {

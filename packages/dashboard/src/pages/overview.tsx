@@ -37,12 +37,14 @@ export function View() {
           <Counted
             title="Sandboxes"
             to="/sandboxes"
+            all="/sandboxes?owner=any"
             counts={found.sandboxes}
             past={points.map((point) => point.sandboxes)}
           />
           <Counted
             title="Machines"
             to="/machines"
+            all="/machines?owner=any"
             counts={machines.value ?? {}}
             past={points.map((point) => point.machines)}
           />
@@ -112,17 +114,19 @@ function Past({ title, to, values, text }: PastProps) {
 interface CountedProps {
   readonly title: string;
   readonly to: string;
+  /** Address of the list of all; default: `to`. */
+  readonly all?: string;
   readonly counts: Readonly<Record<string, number>>;
   readonly past: readonly number[];
 }
 
 /** Every number leads to the list of what it counts. */
-function Counted({ title, to, counts, past }: CountedProps) {
+function Counted({ title, to, all = to, counts, past }: CountedProps) {
   const entries = Object.entries(counts).filter(([, count]) => count > 0);
   return (
     <Panel title={title}>
       <p class="big">
-        <a href={href(to)}>{countText(entries.reduce((sum, [, count]) => sum + count, 0))}</a>
+        <a href={href(all)}>{countText(entries.reduce((sum, [, count]) => sum + count, 0))}</a>
       </p>
       <ul class="plain">
         {entries.map(([status, count]) => (

@@ -30,12 +30,16 @@ export function vmFilter<Filter>({ path, command: start, method, item }: VmListW
   const { created_after: createdAfter, ...plain } = given;
   const hasEnded = given["status"] !== undefined || createdAfter !== undefined;
   const alive = hasEnded ? {} : { alive: true };
-  // Of a host all are listed: those are asked for where it is drained.
-  const hidesOwned = given["owner"] === undefined && given["host"] === undefined;
+  // A list by host, status or time has all of them: numbers lead there that count all.
+  const showsAll = given["host"] !== undefined || hasEnded;
+  const hidesOwned = (given["owner"] ?? (showsAll ? "any" : "none")) === "none";
   const owner = hidesOwned ? { owner: "none" } : {};
   const asked = { ...plain, ...(createdAfter !== undefined && { createdAfter }), ...alive, ...owner };
   const withEnded = createdAfter !== undefined && given["status"] === undefined ? ["--all"] : [];
   const words = Object.entries(given).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
+  // The command line has a default of its own for each filter.
+  const isPlain = Object.keys(given).length === 0 || given["owner"] !== undefined;
+  const ownerWords = isPlain ? [] : ["--owner", hidesOwned ? "none" : "any"];
   return {
     given,
     // The address can say anything; the server refuses what is no filter.
@@ -45,7 +49,7 @@ export function vmFilter<Filter>({ path, command: start, method, item }: VmListW
     request: {
       method: "GET",
       path: withQuery(path, { ...given, ...alive, ...owner }),
-      cli: command(start, ...words, ...withEnded),
+      cli: command(start, ...words, ...ownerWords, ...withEnded),
       typescript: callForEach(method, item, asked),
     },
   };

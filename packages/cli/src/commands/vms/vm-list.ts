@@ -36,7 +36,7 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
     .option("--host <id>", "only those on this host")
     .option(
       "--owner <owner>",
-      "only those that belong to it: KIND, KIND:NAME, `none`, or `any` (default: none, or any with --host, --crash-loop or --unhealthy)",
+      "only those that belong to it: KIND, KIND:NAME, `none`, or `any` (default: none, but any with --host, --search, --crash-loop, --unhealthy, and --status failed or unreachable)",
     )
     .option("--search <text>", "only those whose name, or id, begins with it")
     .option("--created-after <time>", "only those made after it: 1h for an hour ago, or a time in ISO 8601")
@@ -46,7 +46,7 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
         .argParser((text: string) => wholeNumber(text, PAGE_MAX))
         .conflicts("all"),
     )
-    .option("-a, --all", "list every one, also those that have ended (default: those that are alive)")
+    .option("-a, --all", "list every page, and those that have ended too (default: those that are alive)")
     .option("--counts", "say too how many there are of each status, whatever --status says")
     .option("--json", "print JSON, as the API has it, with times in UTC");
 }
@@ -97,10 +97,15 @@ export async function listed<Item, Status extends string>(
   return { ...counted, items: found, next_cursor: null };
 }
 
-/** VMs of a resource are seen with that resource, unless the question is how a host or the VMs fare. */
-function ownerShown({ owner, host, crashLoop, unhealthy }: ListFlags<string>): string | undefined {
+/** VMs of a resource are left out, unless the question is how a host or the VMs fare, or which has this name or id. */
+function ownerShown(flags: ListFlags<string>): string | undefined {
+  const { owner, host, search, status, crashLoop, unhealthy } = flags;
   if (owner === "any") return undefined;
-  const isOfHealth = host !== undefined || crashLoop === true || unhealthy === true;
+  const isOfHealth =
+    [host, search].some((one) => one !== undefined) ||
+    ["failed", "unreachable"].includes(status ?? "") ||
+    crashLoop === true ||
+    unhealthy === true;
   return owner ?? (isOfHealth ? undefined : "none");
 }
 
@@ -113,7 +118,7 @@ export async function showRest(
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     await output.line(`${all} in all${all === 0 ? "" : `: ${countsText(counts)}`}`);
   }
-  if (next_cursor !== null) await output.note("There are more; --all lists every one.");
+  if (next_cursor !== null) await output.note("There are more; --all lists the others too.");
 }
 
 /** One that fails does not keep the others from their turn; a Ctrl-C does. */
