@@ -35,11 +35,6 @@ export function vmFilter<Filter>({ path, command: start, method, item }: VmListW
   const hidesOwned = (given["owner"] ?? (showsAll ? "any" : "none")) === "none";
   const owner = hidesOwned ? { owner: "none" } : {};
   const asked = { ...plain, ...(createdAfter !== undefined && { createdAfter }), ...alive, ...owner };
-  const withEnded = createdAfter !== undefined && given["status"] === undefined ? ["--all"] : [];
-  const words = Object.entries(given).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
-  // The command line has a default of its own for each filter.
-  const isPlain = Object.keys(given).length === 0 || given["owner"] !== undefined;
-  const ownerWords = isPlain ? [] : ["--owner", hidesOwned ? "none" : "any"];
   return {
     given,
     // The address can say anything; the server refuses what is no filter.
@@ -49,8 +44,17 @@ export function vmFilter<Filter>({ path, command: start, method, item }: VmListW
     request: {
       method: "GET",
       path: withQuery(path, { ...given, ...alive, ...owner }),
-      cli: command(start, ...words, ...ownerWords, ...withEnded),
+      cli: command(start, ...flagsOf(given, hidesOwned)),
       typescript: callForEach(method, item, asked),
     },
   };
+}
+
+/** Flags for the same list on the command line, which has a default of its own for each filter. */
+function flagsOf(given: Readonly<Record<string, string>>, hidesOwned: boolean): string[] {
+  const words = Object.entries(given).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
+  const isPlain = words.length === 0 || given["owner"] !== undefined;
+  const owner = isPlain ? [] : ["--owner", hidesOwned ? "none" : "any"];
+  const withEnded = given["created_after"] !== undefined && given["status"] === undefined ? ["--all"] : [];
+  return [...words, ...owner, ...withEnded];
 }
