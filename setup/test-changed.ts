@@ -32,7 +32,7 @@ const folder = mkdtempSync("/tmp/skerry-report-");
 try {
   const runs = new TestRuns(folder, { SKERRY_TEST_FULL: "0" });
   const outcomes: Outcome[] = [];
-  /** Whether all of them pass. */
+  /** Resolves with whether all of these tests pass. */
   const run = async (name: string, args: readonly string[]) => {
     const outcome = await runs.run({ name, args });
     outcomes.push(outcome);

@@ -38,7 +38,7 @@ test("VMs of an app are listed where they are asked for, and where the question 
     ["ps", "none"],
     ["ps --all", "none"],
     ["machine list --owner app:shop", "app:shop"],
-    ["sandbox list --owner any", null],
+    ["sandbox list --owner any", "any"],
     ["machine list --host hst_1", null],
     ["machine list --crash-loop", null],
     ["machine list --status failed", null],

@@ -1,9 +1,13 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, expectTypeOf, test } from "vitest";
 import { cacheCleanup } from "../src/hosts/cache-cleanup.ts";
 import { proxyHealthChecker } from "../src/platform/proxy-health.ts";
 import { readConfig } from "../src/app/config.ts";
 import { runService } from "../src/app/run-service.ts";
+import type { ListedManifest } from "../src/app/rooms.ts";
 import { allServices } from "../src/app/schedule.ts";
+import type { ServiceName } from "../src/context.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually } from "./support/world.ts";
 import { startControl } from "./support/replica.ts";
@@ -22,11 +26,18 @@ function config() {
   });
 }
 
-test("every service has its name alone, and its period", () => {
-  const names = two.world.context.serviceNames;
-  expect(new Set(names).size).toBe(names.length);
+type Declared = Extract<
+  ListedManifest,
+  { readonly services: readonly unknown[] }
+>["services"][number]["name"];
+
+test("every service is declared once, has a row in ARCHITECTURE.md, and its period", () => {
+  expectTypeOf<ServiceName>().toEqualTypeOf<Declared>();
+  const text = readFileSync(join(import.meta.dirname, "../../../ARCHITECTURE.md"), "utf8");
+  const table = text.split("| service ")[1]?.split("\n\n")[0] ?? "";
+  const rows = [...table.matchAll(/^\| ([a-z-]+[a-z]) +\|/gm)].map(([, name]) => name);
+  expect(rows).toEqual(two.world.context.serviceNames);
   const services = allServices(two.world.context, config()).map(({ service }) => service);
-  expect(services.map(({ name }) => name).toSorted()).toEqual([...two.world.context.serviceNames].toSorted());
   const periods = Object.fromEntries(services.map(({ name, everyMs }) => [name, everyMs / 1_000]));
   // The interface's figures.
   expect(periods).toMatchObject({

@@ -47,7 +47,7 @@ test("an upload that is broken off leaves the file as it was, and nothing beside
       expect((await upload.ended).done).toBe(false);
     }
   // The agent may still be at it for a moment.
-  await expect.poll(() => readdirSync(world.inside("broken"))).toEqual(["kept"]);
+  await expect.poll(() => readdirSync(world.inside("broken")), { timeout: 20_000 }).toEqual(["kept"]);
   expect(readFileSync(target, "utf8")).toBe("before");
 });
 

@@ -85,7 +85,7 @@ const hints: Readonly<Record<string, Words>> = {
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
     ...{ image: IMAGES, images: IMAGES, pull: PULL, init: INIT, scale: SCALE, env: ENV },
-    ...{ update: UPDATE },
+    update: UPDATE,
     ...{ token: TOKENS, tokens: TOKENS },
     ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
     ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },

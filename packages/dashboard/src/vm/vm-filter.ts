@@ -30,7 +30,7 @@ export function vmFilter<Filter>({ path, command: start, method, item }: VmListW
   const { created_after: createdAfter, ...plain } = given;
   const hasEnded = given["status"] !== undefined || createdAfter !== undefined;
   const alive = hasEnded ? {} : { alive: true };
-  // A list by host, status or time has all of them: numbers lead there that count all.
+  // The overview's numbers count owned VMs too, and lead to lists by status and time; a host's number leads to its own list.
   const showsAll = given["host"] !== undefined || hasEnded;
   const hidesOwned = (given["owner"] ?? (showsAll ? "any" : "none")) === "none";
   const owner = hidesOwned ? { owner: "none" } : {};

@@ -100,7 +100,6 @@ export async function listed<Item, Status extends string>(
 /** VMs of a resource are left out, unless the question is how a host or the VMs fare, or which has this name or id. */
 function ownerShown(flags: ListFlags<string>): string | undefined {
   const { owner, host, search, status, crashLoop, unhealthy } = flags;
-  if (owner === "any") return undefined;
   const isOfHealth =
     [host, search].some((one) => one !== undefined) ||
     ["failed", "unreachable"].includes(status ?? "") ||

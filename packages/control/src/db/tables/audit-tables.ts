@@ -20,7 +20,7 @@ declare module "../database.ts" {
       outcome: "success" | "denied" | "failure";
       code: string | null;
       count: Generated<number>;
-      /** What was run, or the path of the file, where the organization wants it. */
+      /** The command that was run, or the path of the file, where the organization has asked for details. */
       detail: string | null;
     };
   }

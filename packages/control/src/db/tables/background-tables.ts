@@ -25,7 +25,7 @@ declare module "../database.ts" {
   }
 }
 
-/** What a run of a background service did, or why it failed. */
+/** Result of a run of a background service, or why it failed. */
 export interface LeaseRun {
   readonly holder: string;
   readonly duration_ms: number;

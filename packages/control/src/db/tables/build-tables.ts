@@ -15,10 +15,10 @@ import type { Json, MaybeTime } from "./columns.ts";
 /** Settings of the image that a build has pulled. A version before kept no command. */
 export type StoredImageConfig = PlannedConfig & { readonly command?: string | null };
 
-/** What a build was asked for. One that has `push` makes no template. */
+/** The request for a build. A build with `push` makes no template. */
 export type StoredBuildRequest = BuildRequest & {
   readonly push?: {
-    /** Of the version. */
+    /** The version to push. */
     readonly template_id: string;
     readonly image: string;
   };
@@ -43,10 +43,10 @@ declare module "../database.ts" {
       memory_mib: number;
       disk_gib: number;
       egress: Json<Egress>;
-      /** What its steps stand on. */
+      /** The template, snapshot or empty disk that the steps begin on. */
       target: Json<VmBuild>;
       config: Json<TemplateConfig>;
-      /** Of what the steps wrote, once it is sealed. */
+      /** The disk that the steps wrote, once the host has sealed it. */
       image: ColumnType<DiskImage | null, string | null | undefined, string | null>;
       /** That was cloned; null: none, or not yet. */
       commit: ColumnType<string | null, string | null | undefined, string | null>;
@@ -56,13 +56,13 @@ declare module "../database.ts" {
        *  */
       image_config: ColumnType<StoredImageConfig | null, string | null | undefined, string | null>;
       template_id: string;
-      /** What its first steps came from, and what it would stand on without that; null: all steps are carried out. */
+      /** The cached layer in the place of the first steps, and the target without it; null: all steps are carried out. */
       cache_id: Generated<string | null>;
       origin: ColumnType<VmBuild | null, string | null | undefined, string | null>;
-      /** Of what the first step begins on. */
+      /** Cache key of the target, on which the first step begins. */
       parent_key: Generated<string>;
       error: ColumnType<Build["error"], string | null | undefined, string | null>;
-      /** What its egress rules have refused. */
+      /** Packets that the egress rules of the build have refused. */
       denied: ColumnType<EgressDenial[], string | undefined, string>;
       log_lines: Generated<string>;
       log_bytes: Generated<string>;
@@ -86,10 +86,10 @@ declare module "../database.ts" {
       env: Json<Readonly<Record<string, string>>>;
       /** Paths of the context that it reads. */
       inputs: Json<readonly string[]>;
-      /** Of it and all before it; null: not known, or it cannot be. */
+      /** Cache key of the step and all before it; null: not known, or the step cannot be cached. */
       key: string | null;
       cache_hit: Generated<boolean>;
-      /** Of the layer that it has left. */
+      /** Size of the layer that the step has left. */
       bytes: Generated<string | null>;
       timeout_ms: number | null;
       status: Generated<BuildStepStatus>;
@@ -111,7 +111,7 @@ declare module "../database.ts" {
       /** `writing`: its host may have it, and the row does not say what it is. `deleting`: it is not used any more, and its host may still have it. */
       status: "writing" | "ready" | "deleting";
       image: ColumnType<DiskImage, string | undefined, string>;
-      /** Of its own layer. */
+      /** Size of its own layer. */
       bytes: ColumnType<string, string | undefined, string>;
       created_at: Generated<Date>;
       last_used_at: Generated<Date>;

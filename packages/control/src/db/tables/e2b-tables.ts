@@ -1,4 +1,4 @@
-// What E2B's clients send before a build begins.
+// Requests of E2B's clients that come before a build begins, and their accesses to sandboxes.
 
 import type { ColumnType, Generated } from "kysely";
 import type { Json } from "./columns.ts";
@@ -34,7 +34,7 @@ declare module "../database.ts" {
       sandbox_id: string;
       secret_sha256: string;
       org_id: string;
-      /** Of the access tokens, the newest first. */
+      /** Digests of the access tokens that were given, the newest first. */
       tokens_sha256: Generated<Buffer[]>;
       noted_at: Generated<Date>;
     };

@@ -18,7 +18,7 @@ declare module "../database.ts" {
   }
 }
 
-/** What the end of the transition that is under way will be told as. */
+/** The event as which the end of the transition under way will be told. */
 export interface NextEvent {
   readonly kind: VmEventKind;
   readonly reason?: string;

@@ -1,4 +1,4 @@
-// What hosts join with and are certified by.
+// Tokens that hosts join with, and the authorities that certify hosts.
 
 import type { Generated } from "kysely";
 import type { Time } from "./columns.ts";

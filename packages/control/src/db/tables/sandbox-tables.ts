@@ -9,7 +9,7 @@ import type { VmColumns } from "./vm-tables.ts";
 export interface PortOptions {
   /** Ports on which the guest speaks TLS; its certificate is not looked at. */
   readonly https?: readonly number[];
-  /** What the guest gets as `Host`; `${PORT}` in it is the port. */
+  /** Header `Host` that the guest gets; `${PORT}` in it is the port. */
   readonly host?: string;
   /** Its ports are told as E2B's clients expect it: e2b-visitors.ts. */
   readonly e2b?: true;
@@ -18,7 +18,7 @@ export interface PortOptions {
 /** A sandbox on its way to a snapshot. All attempts are one incarnation, so the host carries out one of them. */
 export interface Rollback {
   readonly snapshot_id: string;
-  /** Of the life that begins there. */
+  /** Id of the life that begins at the snapshot. */
   readonly execution_id: string;
 }
 

@@ -12,10 +12,10 @@ declare module "../database.ts" {
       org_id: string;
       name: string | null;
       vm_id: string;
-      /** Of the life of its sandbox, or of its machine, that it was taken of. */
+      /** Id of the life of the sandbox, or machine, that the snapshot was taken of. */
       execution_id: string;
       parent_id: string | null;
-      /** Of a machine's main process. */
+      /** Command of a machine's main process. */
       command: string | null;
       template: string;
       size: string;
@@ -23,7 +23,7 @@ declare module "../database.ts" {
       host_id: string;
       status: SnapshotStatus;
       version: Generated<number>;
-      /** Of a fork that is being made. */
+      /** A fork that is being made begins at it, and no list shows it. */
       is_internal: Generated<boolean>;
       /** PostgreSQL's driver tells large integers as text. */
       memory_bytes: string | null;

@@ -5,7 +5,7 @@ import type { PulledImage } from "@skerry/contract/templates/pulled-image";
 import type { DiskImage, TemplateImage } from "@skerry/contract/host-api/templates";
 import type { Json, MaybeTime, Time } from "./columns.ts";
 
-/** What holds for the VMs of a template beside its files. */
+/** Settings of the VMs of a template, beside its files. */
 export type TemplateConfig = Pick<TemplateImage, "env" | "user" | "workdir" | "start">;
 
 declare module "../database.ts" {
@@ -25,7 +25,7 @@ declare module "../database.ts" {
       /** The image that it was made of. */
       source: ColumnType<PulledImage | null, string | null, never>;
       build_id: string;
-      /** Of all that it was made of; null: not known. */
+      /** Cache key of all that the template was made of; null: not known. */
       key: string | null;
       created_at: Generated<Date>;
       deleted_at: MaybeTime;
