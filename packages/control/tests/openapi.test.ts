@@ -68,6 +68,16 @@ test("every call says what it does, what it takes, and which errors it can answe
   }
 });
 
+test("an error answer that several calls have is written once", () => {
+  const errors = described.flatMap(({ responses }) =>
+    Object.entries(responses).filter(([status]) => Number(status) >= 400),
+  );
+  const own = errors.filter(([, answer]) => !Object.hasOwn(answer, "$ref"));
+  const texts = own.map(([, answer]) => JSON.stringify(answer));
+  expect(own.length).toBeLessThan(errors.length / 2);
+  expect(texts).toHaveLength(new Set(texts).size);
+});
+
 test("calls come in the order of use, each of a tag that says what it is", () => {
   const order = described.map(({ tags = [] }) => tags[0] ?? "");
   expect([...new Set(order)]).toEqual(tags.map(({ name }) => name));

@@ -5,8 +5,10 @@ import { errorHeaders, isPublic } from "./answer-headers.ts";
 
 type Json = { [key: string]: unknown };
 
-/** Adds an answer for each status of an error, with the codes that it comes with. No route names them: each would cost a serializer at every
- *  start, and errors are sent as text. Answers that many calls share go into `shared`. */
+/**
+ * Adds an answer for each status of an error, with the codes that it comes with. No route names them: each would cost a serializer at every
+ * start, and errors are sent as text. Answers with one code go into `shared` under the code; `shareAnswers` finds the other ones that repeat.
+ */
 export function documentErrors(operation: Json, own: readonly ErrorCode[], shared: Json): void {
   const answers = { ...(operation["responses"] as Json) };
   const codes = codesOf(operation, own);
@@ -20,10 +22,42 @@ export function documentErrors(operation: Json, own: readonly ErrorCode[], share
       // Calls without a token are told of no limit.
       const name = isPublic(operation) ? `${first}_public` : first;
       shared[name] = answer;
-      answers[status] = { $ref: `#/components/responses/${name}` };
+      answers[status] = referenceTo(name);
     }
   }
   operation["responses"] = answers;
+}
+
+/**
+ * Puts each error answer that several operations have into `shared`, under the id of the first of them and the
+ * status: `createSandbox_409`. Half of the document would be repeated answers otherwise.
+ */
+export function shareAnswers(operations: readonly Json[], shared: Json): void {
+  const errors = operations.flatMap((operation) => {
+    const answers = operation["responses"] as Json;
+    return Object.entries(answers).flatMap(([status, answer]) =>
+      Number(status) < 400 || Object.hasOwn(answer as Json, "$ref")
+        ? []
+        : [
+            {
+              name: `${String(operation["operationId"])}_${status}`,
+              answers,
+              status,
+              text: JSON.stringify(answer),
+            },
+          ],
+    );
+  });
+  for (const same of Map.groupBy(errors, ({ text }) => text).values()) {
+    const [first, ...more] = same;
+    if (first === undefined || more.length === 0) continue;
+    shared[first.name] = first.answers[first.status];
+    for (const { answers, status } of same) answers[status] = referenceTo(first.name);
+  }
+}
+
+function referenceTo(name: string): Json {
+  return { $ref: `#/components/responses/${name}` };
 }
 
 function codesOf(operation: Json, own: readonly ErrorCode[]): ErrorCode[] {

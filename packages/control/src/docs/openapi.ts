@@ -3,7 +3,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { documentAccess } from "./document-access.ts";
-import { documentErrors } from "./document-errors.ts";
+import { documentErrors, shareAnswers } from "./document-errors.ts";
 import { documentAnswerHeaders, sharedHeaders } from "./answer-headers.ts";
 import type { Operation, Operations } from "../api/operation.ts";
 import { tags } from "../api/tags.ts";
@@ -55,20 +55,20 @@ function completed(document: Json, operations: Operations): Json {
   const shared: Json = {};
   (plain["components"] as Json)["responses"] = shared;
   (plain["components"] as Json)["headers"] = sharedHeaders;
-  for (const path of Object.values(paths)) {
-    for (const operation of Object.values(path as Json) as Json[]) {
-      const id = String(operation["operationId"]);
-      const declared = operations[id];
-      if (declared === undefined) throw new Error(`the operation "${id}" is not declared`);
-      addStreams(operation, declared);
-      documentAccess(operation, declared.access);
-      addIdempotencyKey(operation);
-      addVersion(operation, declared);
-      documentAnswerHeaders(operation, declared.timing);
-      addCreation(operation, declared);
-      documentErrors(operation, declared.errors, shared);
-    }
+  const documented = Object.values(paths).flatMap((path) => Object.values(path as Json) as Json[]);
+  for (const operation of documented) {
+    const id = String(operation["operationId"]);
+    const declared = operations[id];
+    if (declared === undefined) throw new Error(`the operation "${id}" is not declared`);
+    addStreams(operation, declared);
+    documentAccess(operation, declared.access);
+    addIdempotencyKey(operation);
+    addVersion(operation, declared);
+    documentAnswerHeaders(operation, declared.timing);
+    addCreation(operation, declared);
+    documentErrors(operation, declared.errors, shared);
   }
+  shareAnswers(documented, shared);
   return plain;
 }
 
