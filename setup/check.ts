@@ -13,7 +13,7 @@ const checks: readonly (readonly [title: string, program: string, ...args: strin
   ["lint", "oxlint", "--type-aware", "--deny-warnings", "."],
   ["dead code", "knip"],
   ["API document, actions", "node", "packages/control/src/app/write-openapi.ts", "--check"],
-  ["Python client", "node", "setup/write-python-client.ts", "--check"],
+  ["clients", "node", "setup/write-clients.ts", "--check"],
   ["metrics document", "node", "packages/control/src/app/write-metrics.ts", "--check"],
   ["supported systems", "node", "setup/write-supported.ts", "--check"],
 ];

@@ -7,7 +7,7 @@ import { comment, typeWithoutName, type Schema, type SchemaNames } from "./schem
 
 const contract = join(import.meta.dirname, "../../packages/contract/src");
 
-interface Module {
+export interface Module {
   /** Relative to the contract's `src`, without an extension. */
   readonly path: string;
   readonly schemas: ReadonlyMap<string, Schema>;
@@ -23,6 +23,15 @@ export async function withoutSchemas(declarations: string): Promise<void> {
   }
   for (const module of modules)
     writeFileSync(join(declarations, `${module.path}.d.ts`), declarationsOf(module, modules));
+}
+
+/** All modules of the contract that have schemas. */
+export async function readModules(): Promise<readonly Module[]> {
+  const files = readdirSync(contract, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".ts"),
+  );
+  const modules = await Promise.all(files.toSorted().map((file) => readModule(file.slice(0, -".ts".length))));
+  return modules.filter(({ schemas }) => schemas.size > 0);
 }
 
 async function readModule(path: string): Promise<Module> {
@@ -64,7 +73,8 @@ function declarationsOf(module: Module, modules: readonly Module[]): string {
   return [...head, ...types].join("") || "export {};\n";
 }
 
-function findById(
+/** The export that has the schema of this id. */
+export function findById(
   modules: readonly Module[],
   id: string,
 ): { readonly name: string; readonly path: string } | undefined {

@@ -1,6 +1,6 @@
 // The synchronous half of the Python client, made of its asynchronous half: the same without `async` and `await`, and with other names.
 
-const HEAD = "# Made of ../_async by setup/write-python-client.ts. Do not edit.\n";
+const HEAD = "# Made of the asynchronous half by setup/write-clients.ts. Do not edit.\n";
 
 const REPLACED: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/^from asyncio import to_thread\n/m, ""],
@@ -10,7 +10,7 @@ const REPLACED: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/``async with``/g, "``with``"],
   [/\bimport asyncio\b/g, "import time"],
   [/\basyncio\.sleep\b/g, "time.sleep"],
-  [/\bAwaitable\[(Page\[Item\])\]/g, "$1"],
+  [/\bAwaitable\[(\w+(?:\[\w+\])?)\]/g, "$1"],
   [/, Awaitable\b/g, ""],
   [/\bAsyncGenerator\[(.+), None\]/g, "Generator[$1, None, None]"],
   [/\bAsync([A-Z]\w*)/g, "$1"],

@@ -12,7 +12,7 @@ interface Field {
   readonly description: string;
 }
 
-const HEAD = `"""What the API takes and answers: made of its OpenAPI document by setup/write-python-client.ts. Do not edit."""
+const HEAD = `"""What the API takes and answers: made of its OpenAPI document by setup/write-clients.ts. Do not edit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,16 @@ const SIZE_NAME = "SizeName";
 
 const LINE_MAX_CHARS = 120;
 
-export function pythonTypes(document: Json): string {
+/** The module of types, and how it calls the type of a field. */
+export interface PythonTypes {
+  readonly text: string;
+  /** By schema and field, such as `Snapshot.status`. */
+  readonly fields: ReadonlyMap<string, string>;
+  /** The name of a list of words that is this one. */
+  findWords(words: readonly string[]): string | undefined;
+}
+
+export function pythonTypes(document: Json): PythonTypes {
   const schemas = (document["components"] as Json)["schemas"] as Readonly<Record<string, Json>>;
   const file = new TypesFile();
   file.addWords(
@@ -43,13 +52,17 @@ export function pythonTypes(document: Json): string {
   for (const [name, schema] of Object.entries(schemas)) file.addObject(pythonName(name), schema);
   const entries = errorStatuses(document).map(([code, status]) => `    "${code}": ${status},\n`);
   const table = `#: The HTTP status that each error code comes with.\nERROR_STATUS: Mapping[str, int] = {\n${entries.join("")}}\n`;
-  return `${HEAD}\n${[...file.words.values()].join("\n")}\n${table}\n\n${file.classes.join("\n\n")}`;
+  const text = `${HEAD}\n${[...file.words.values()].join("\n")}\n${table}\n\n${file.classes.join("\n\n")}`;
+  const findWords = (words: readonly string[]) =>
+    [...file.words].find(([name, own]) => own === wordsText(name, words))?.[0];
+  return { text, fields: file.fields, findWords };
 }
 
 class TypesFile {
   /** By their names. */
   readonly words = new Map<string, string>();
   readonly classes: string[] = [];
+  readonly fields = new Map<string, string>();
 
   /** Objects within it come before it, under its name and that of their field. */
   addObject(name: string, schema: Json): string {
@@ -64,13 +77,13 @@ class TypesFile {
       isRequired: required.has(field),
       description: typeof part["description"] === "string" ? part["description"] : "",
     }));
+    for (const field of fields) this.fields.set(`${name}.${field.name}`, field.type);
     this.classes.push(...classesOf(name, fields));
     return name;
   }
 
   addWords(name: string, words: readonly string[]): string {
-    const lines = words.map((word) => `    ${JSON.stringify(word)},\n`).join("");
-    const text = `${name} = Literal[\n${lines}]\n`;
+    const text = wordsText(name, words);
     if ((this.words.get(name) ?? text) !== text) throw new Error(`two lists of words have the name ${name}`);
     this.words.set(name, text);
     return name;
@@ -201,7 +214,11 @@ function codesIn(value: unknown): string[] {
   return Object.values(value).flatMap(codesIn);
 }
 
-function pythonName(name: string): string {
+function wordsText(name: string, words: readonly string[]): string {
+  return `${name} = Literal[\n${words.map((word) => `    ${JSON.stringify(word)},\n`).join("")}]\n`;
+}
+
+export function pythonName(name: string): string {
   return RENAMED[name] ?? name;
 }
 

@@ -14,6 +14,7 @@ import type { Call } from "./calls/call.ts";
 import { calls } from "./calls/calls.ts";
 import type { At, ClientCall, Kind, LeftOut } from "./client-calls/client-call.ts";
 import { clientCalls } from "./client-calls/client-calls.ts";
+import { generatedCalls } from "./client-calls/generated-calls.ts";
 import { documentedOperations } from "./support/api-document.ts";
 import { CommandBatch, PythonBatch } from "./support/client-batches.ts";
 import { RecordingProxy, type Exchange } from "./support/recording-proxy.ts";
@@ -30,6 +31,17 @@ const clients = {
 type Client = keyof typeof clients;
 
 const rows = Object.entries(clientCalls) as readonly (readonly [keyof typeof clientCalls, ClientCall])[];
+
+/** The row's own way, which another one may not have beside a generated method. */
+function wayOf(id: keyof typeof clientCalls, kind: Kind): ClientCall[Kind] {
+  const row: ClientCall = clientCalls[id];
+  const own = row[kind];
+  if (kind === "cli") return own;
+  const generated = generatedCalls.get(id)?.[kind];
+  if ((own === undefined) === (generated === undefined))
+    throw new Error(`${id}: a call is either generated or in its row, and not both`);
+  return own;
+}
 const world = useWorld();
 let proxy: RecordingProxy;
 let skerry: Skerry;
@@ -56,13 +68,13 @@ function isOffered<Offered>(way: Offered | LeftOut): way is Exclude<Offered, Lef
   return !(typeof way === "object" && way !== null && "leftOut" in way);
 }
 
-function textOf(way: string | LeftOut): string {
+function textOf(way: string | LeftOut | undefined): string {
   return typeof way === "string" ? way : "";
 }
 
 /** Ids of the operations that have a call in such clients. */
 function offeredBy(kind: Kind): readonly (keyof typeof clientCalls)[] {
-  return rows.flatMap(([id, row]) => (isOffered<ClientCall[Kind]>(row[kind]) ? [id] : []));
+  return rows.flatMap(([id]) => (isOffered<ClientCall[Kind]>(wayOf(id, kind)) ? [id] : []));
 }
 
 /** The parameters of the path, and the text fields of the body, of an operation's call. */
@@ -72,7 +84,7 @@ function aboutOf(id: OperationId, { path, body }: Call): At {
   const found = new RegExp(`^${pattern}$`).exec(decodeURIComponent(path.replace(/\?.*/, "")))?.groups;
   const inPath = { ...names, template: "", tag: "", user_id: "", ...found };
   const said = { code: "", name: "", snapshot: "", template: "", ...(typeof body === "object" && body) };
-  return { ...inPath, path: `/${inPath.path}`, said };
+  return { ...inPath, path: `/${inPath.path}`, body, said };
 }
 
 /** With what stands in the place of `{id}` and `{said.name}`. */
@@ -85,12 +97,17 @@ function filled(text: string, at: At, written: (value: string) => string): strin
 
 /** Result of the client. A command line gives what it prints, as JSON where JSON was asked for or where
  *  nothing else says what it gives. */
-async function given(client: Client, row: ClientCall, at: At): Promise<unknown> {
-  if (client === "TypeScript") return asJson(isOffered(row.sdk) ? await row.sdk(skerry, at) : undefined);
+async function given(id: keyof typeof clientCalls, client: Client, at: At): Promise<unknown> {
+  const row: ClientCall = clientCalls[id];
+  const generated = generatedCalls.get(id);
+  if (client === "TypeScript") {
+    const sdk = generated?.sdk ?? row.sdk;
+    return asJson(typeof sdk === "function" ? await sdk(skerry, at) : undefined);
+  }
   if (client !== "the command line")
     return python.evaluate(
       client === "Python" ? "python" : "asyncio",
-      filled(textOf(row.python), at, JSON.stringify),
+      generated?.python(at) ?? filled(textOf(row.python), at, JSON.stringify),
     );
   const words = textOf(row.cli)
     .split(" ")
@@ -139,7 +156,7 @@ describe.each(Object.keys(clients) as Client[])("%s", (client) => {
     const call = await (row.prepare ?? calls[id])(world);
     const before = proxy.exchanges.length;
     const made = () => proxy.exchanges.slice(before).find((one) => isCall(one, call));
-    const gives = given(client, row, aboutOf(id, call));
+    const gives = given(id, client, aboutOf(id, call));
     if (row.meanwhile !== undefined) {
       await Promise.race([gives, eventually(() => (made()?.status ?? 0) > 0, "the request is answered")]);
       await row.meanwhile(world);
@@ -169,6 +186,7 @@ const collections = [
   "snapshots",
   "tokens",
 ];
+const watched = ["backgroundServices", "builds", "hosts", "moves", "snapshots", "templates"];
 const vmMethods = ["list", "listDirectory", "executeStream", "downloadStream", "files", "at"];
 const fileMethods = ["list", "move", "signUrl"];
 
@@ -176,6 +194,7 @@ const fileMethods = ["list", "move", "signUrl"];
  *  or several of them. */
 const otherMethods = [
   ...collections.map((name) => `${name}.list`),
+  ...watched.flatMap((name) => [`${name}.follow`, `${name}.wait`]),
   ...["sandboxes", "machines"].flatMap((name) => [
     ...vmMethods.map((method) => `${name}.${method}`),
     ...fileMethods.map((method) => `${name}.files().${method}`),
@@ -190,9 +209,10 @@ test("each method of the TypeScript client is in a row, or makes the call of one
   const made = new Set<string>();
   const noted = callsOf(skerry, (name) => made.add(name));
   const said = { code: "x", name: "x", snapshot: "x", template: "x" };
-  const at = { ...{ id: "x", execution: "x", path: "/x", port: "1", name: "x", host: "x" }, said };
-  const called = rows.map(async ([, { sdk }]) => {
-    if (isOffered(sdk)) await sdk(noted, { ...at, template: "x", tag: "x", user_id: "x" });
+  const at = { ...{ id: "x", execution: "x", path: "/x", port: "1", name: "x", host: "x" }, body: {}, said };
+  const called = rows.map(async ([id, row]) => {
+    const sdk = generatedCalls.get(id)?.sdk ?? row.sdk;
+    if (typeof sdk === "function") await sdk(noted, { ...at, template: "x", tag: "x", user_id: "x" });
   });
   await Promise.allSettled(called);
   const others = methodsOf(skerry).filter((name) => !made.has(name));
@@ -207,7 +227,8 @@ test("each operation that the Python client has a method for is in a row, by tha
     env: { PYTHONPATH: join(folder, "../src") },
   });
   const methods = JSON.parse(stdout) as Readonly<Record<string, string>>;
-  const inRows = offeredBy("python").map((id) => {
+  const byHand = offeredBy("python").filter((id) => !generatedCalls.has(id));
+  const inRows = byHand.map((id) => {
     const [, method = ""] =
       /^skerry\.([\w.]+(?:\(\{id\}\)\.\w+)?)\(/.exec(textOf(clientCalls[id].python)) ?? [];
     return [id, method.replace("({id})", "()")];

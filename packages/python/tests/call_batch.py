@@ -8,7 +8,7 @@ import inspect
 import json
 import sys
 from dataclasses import is_dataclass
-from typing import Any, AsyncIterator, Iterator, List
+from typing import Any, AsyncIterator, Callable, Iterator, List
 
 from skerry import AsyncSkerry, Skerry
 
@@ -42,6 +42,17 @@ async def whole(items: List[Any]) -> Any:
     return [await plain(item) for item in items]
 
 
+def with_body(method: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls it with the fields of a body, which is the last argument, by their names, or with the body as a whole."""
+    *places, body = arguments
+    names = list(inspect.signature(method).parameters)[len(places) :]
+    return method(*places, **body) if set(body) <= set(names) else method(*places, body)
+
+
+#: Beside the client: the words of JSON, and what generated methods are called by.
+NAMES = {"true": True, "false": False, "null": None, "with_body": with_body}
+
+
 async def main() -> None:
     with Skerry() as skerry:
         async with AsyncSkerry() as async_skerry:
@@ -49,7 +60,7 @@ async def main() -> None:
             for line in sys.stdin:
                 asked = json.loads(line)
                 try:
-                    given = eval(asked["expression"], {"skerry": clients[asked["client"]]})
+                    given = eval(asked["expression"], {**NAMES, "skerry": clients[asked["client"]]})
                     answer = {"gives": await plain(given)}
                 except Exception as error:
                     answer = {"failed": repr(error)}

@@ -98,7 +98,7 @@ test("a push tells its log, and resolves at its end with the digest", async () =
 test("tags, retries and cancels go where they belong", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, build));
   const { templates, builds } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
-  await templates.tag("web", "stable", "web:42");
+  await templates.tag("web", "stable", { template: "web:42" });
   expect(server.last.url).toBe("/v1/templates/web/tags/stable");
   expect(JSON.parse(server.last.body.toString())).toEqual({ template: "web:42" });
   await templates.untag("web", "stable");

@@ -162,7 +162,7 @@ test("organizations, their members and the caller are where the API has them", a
   await organizations.update("org_1", { egress_default: "deny_all" });
   expect((await allOf(organizations.members("org_1")))[0]?.user_id).toBe("usr_1");
   await organizations.addMember("org_1", { name: "Ada", role: "viewer" });
-  await organizations.setRole("org_1", "usr_1", "admin");
+  await organizations.updateMember("org_1", "usr_1", { role: "admin" });
   await organizations.removeMember("org_1", "usr_1");
   expect(
     server.received.map(({ method, url, body }) => [method, url, body.toString()].join(" ").trim()),

@@ -134,3 +134,4 @@ export const TemplateTagRequest = named(
   },
   { template: "web:42" },
 );
+export type TemplateTagRequest = Static<typeof TemplateTagRequest>;

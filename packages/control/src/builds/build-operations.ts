@@ -42,6 +42,7 @@ export const buildOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/templates",
+    client: "by hand",
     tag: "templates",
     summary: "Build a template",
     description:
@@ -57,6 +58,7 @@ export const buildOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/templates/:template/push",
+    client: "by hand",
     tag: "templates",
     summary: "Push a template to a registry",
     description:
@@ -153,6 +155,7 @@ export const buildOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/builds/:id/egress",
+    client: "builds.egress",
     tag: "templates",
     summary: "Show the egress of a build",
     description: "Its rules, and the last destinations that were denied, also after its end.",

@@ -12,6 +12,7 @@ export const limitOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/limits",
+    client: "limits",
     tag: "organizations",
     summary: "Show the limits of the organization",
     description: "What it may do and hold, and how much of each quota is taken.",
@@ -24,6 +25,7 @@ export const limitOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/orgs/:id/limits",
+    client: "organizations.limits",
     tag: "organizations",
     summary: "Show the limits of one organization",
     description:
@@ -39,6 +41,7 @@ export const limitOperations = {
     surface: "v1",
     method: "PATCH",
     path: "/v1/orgs/:id/limits",
+    client: "organizations.setLimits",
     tag: "organizations",
     summary: "Change the limits of one organization",
     description:

@@ -32,6 +32,7 @@ export const joinOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/authority",
+    client: "hosts.authority",
     tag: "hosts",
     summary: "Get the certificate authority",
     description: "The authority that certifies control and its hosts, and how far a change of it is.",
@@ -44,6 +45,7 @@ export const joinOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/authority/rotate",
+    client: "hosts.rotateAuthority",
     tag: "hosts",
     summary: "Rotate the certificate authority",
     description:
@@ -62,6 +64,7 @@ export const joinOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/hosts/join",
+    client: null,
     tag: "hosts",
     summary: "Join a machine as a host",
     description:
@@ -76,6 +79,7 @@ export const joinOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/hosts/join/confirm",
+    client: null,
     tag: "hosts",
     summary: "Confirm that a host has joined",
     description:

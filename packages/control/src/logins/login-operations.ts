@@ -15,6 +15,7 @@ export const loginOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/auth/login-codes",
+    client: "by hand",
     tag: "tokens",
     summary: "Mint a login code",
     description:
@@ -30,6 +31,7 @@ export const loginOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/auth/login-codes/owner",
+    client: "by hand",
     tag: "tokens",
     summary: "Look up whom a login code logs in",
     description:
@@ -43,6 +45,7 @@ export const loginOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/auth/sessions",
+    client: "by hand",
     tag: "tokens",
     summary: "Log a browser in",
     description:
@@ -60,6 +63,7 @@ export const loginOperations = {
     surface: "v1",
     method: "DELETE",
     path: "/v1/auth/sessions",
+    client: "by hand",
     tag: "tokens",
     summary: "Log this browser out",
     description:

@@ -20,6 +20,7 @@ export const memberOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/orgs/:id/members",
+    client: "organizations.members",
     tag: "organizations",
     summary: "List members",
     description: "The members of an organization, newest users first.",

@@ -9,6 +9,7 @@ export const tokenOperations = {
     surface: "v1",
     method: "POST",
     path: "/v1/auth/tokens",
+    client: "tokens.create",
     tag: "tokens",
     summary: "Mint a token",
     description:
@@ -27,6 +28,7 @@ export const tokenOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/auth/tokens",
+    client: "tokens.list",
     tag: "tokens",
     summary: "List tokens",
     description: "The tokens of the organization, newest first, without their secrets.",
@@ -40,6 +42,7 @@ export const tokenOperations = {
     surface: "v1",
     method: "DELETE",
     path: "/v1/auth/tokens/:id",
+    client: "tokens.revoke",
     tag: "tokens",
     summary: "Revoke a token",
     description:
@@ -54,6 +57,7 @@ export const tokenOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/auth/me",
+    client: "me",
     tag: "tokens",
     summary: "Show who is calling",
     description: "For which organization, and what the token can do there.",

@@ -6,6 +6,7 @@ export const healthOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/health",
+    client: "health",
     tag: "platform",
     summary: "Check the health of the control plane",
     description: "Answers where the control plane is running.",

@@ -6,6 +6,7 @@ export const statusOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/status",
+    client: "status",
     tag: "platform",
     summary: "Show the status of the organization",
     description: "What the organization has, by status, and how many hosts there are for it.",

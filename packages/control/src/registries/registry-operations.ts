@@ -24,6 +24,7 @@ export const registryOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/registry-credentials",
+    client: "registries.list",
     tag: "templates",
     summary: "List credentials of registries",
     description: "Without their passwords, which no call tells.",
@@ -36,6 +37,7 @@ export const registryOperations = {
     surface: "v1",
     method: "PUT",
     path: "/v1/registry-credentials/:host",
+    client: "registries.set",
     tag: "templates",
     summary: "Set credentials of a registry",
     description:
@@ -51,6 +53,7 @@ export const registryOperations = {
     surface: "v1",
     method: "DELETE",
     path: "/v1/registry-credentials/:host",
+    client: "registries.delete",
     tag: "templates",
     summary: "Delete credentials of a registry",
     params,

@@ -11,6 +11,7 @@ export const keptExecutionOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/executions",
+    client: "executions.list",
     tag: "sandboxes",
     summary: "List executions whose output is kept",
     description:
@@ -25,6 +26,7 @@ export const keptExecutionOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/executions/:id",
+    client: "by hand",
     tag: "sandboxes",
     summary: "Get an execution whose output is kept",
     description: "With its output, of one that runs so far.",

@@ -19,6 +19,7 @@ export const templateOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/sizes",
+    client: "sizes.list",
     tag: "templates",
     summary: "List sizes",
     description: "The sizes that a microVM can have.",

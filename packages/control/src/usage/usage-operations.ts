@@ -6,6 +6,7 @@ export const usageOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/usage",
+    client: "usage",
     tag: "organizations",
     summary: "Show the usage of the organization over time",
     description:

@@ -7,18 +7,12 @@ const build = { name: "web", size: "shared-cpu-1x", steps: [{ run: "make" }] };
 
 export const buildClientCalls = {
   listTemplates: {
-    sdk: ({ templates }) => templates.list(),
-    python: "skerry.templates.list()",
     cli: "template list --json",
   },
   getTemplate: {
-    sdk: ({ templates }, { template }) => templates.get(template),
-    python: "skerry.templates.get({template})",
     cli: "template show {template} --json",
   },
   prepareTemplate: {
-    sdk: ({ templates }, { template }) => templates.prepare(template),
-    python: "skerry.templates.prepare({template})",
     cli: "template prepare {template}",
     gives: { cli: "base ready\n" },
   },
@@ -36,36 +30,24 @@ export const buildClientCalls = {
     cli: leftOut("it follows the push to its end: packages/cli/tests/template-push.test.ts"),
   },
   deleteTemplate: {
-    sdk: ({ templates }, { template }) => templates.delete(template),
-    python: "skerry.templates.delete({template})",
     cli: "template delete {template}",
     gives: { cli: expect.stringMatching(/^tpl_\w+ deleted\n$/) },
   },
   tagTemplate: {
-    sdk: ({ templates }, { template, tag, said }) => templates.tag(template, tag, said.template),
-    python: "skerry.templates.tag({template}, {tag}, {said.template})",
     cli: "template tag {template}:{tag} {said.template}",
     gives: { cli: expect.stringMatching(/^web:stable is tpl_\w+\n$/) },
   },
   untagTemplate: {
-    sdk: ({ templates }, { template, tag }) => templates.untag(template, tag),
-    python: "skerry.templates.untag({template}, {tag})",
     cli: "template untag {template}:{tag}",
     gives: { cli: "web:latest removed\n" },
   },
   listBuilds: {
-    sdk: ({ builds }) => builds.page(),
-    python: "skerry.builds.page()",
     cli: "build list --json",
   },
   getBuild: {
-    sdk: ({ builds }, { id }) => builds.get(id),
-    python: "skerry.builds.get({id})",
     cli: "build show {id} --json",
   },
   getBuildEgress: {
-    sdk: ({ builds }, { id }) => builds.egress(id),
-    python: "skerry.builds.egress({id})",
     cli: "build egress {id} --json",
   },
   getBuildLog: {
@@ -81,13 +63,9 @@ export const buildClientCalls = {
     gives: { python: null },
   },
   listCache: {
-    sdk: ({ cache }) => cache.page(),
-    python: "skerry.cache.page()",
     cli: "cache list --json",
   },
   clearCache: {
-    sdk: ({ cache }) => cache.clear(),
-    python: "skerry.cache.clear()",
     cli: "cache clear --json",
   },
   uploadBuildSecret: {
@@ -96,30 +74,20 @@ export const buildClientCalls = {
     cli: leftOut("`template build --secret` sends it: packages/cli/tests/template-build-dockerfile.test.ts"),
   },
   cancelBuild: {
-    sdk: ({ builds }, { id }) => builds.cancel(id),
-    python: "skerry.builds.cancel({id})",
     cli: "build cancel {id}",
     gives: { cli: expect.stringMatching(/^bld_\w+ canceled\n$/) },
   },
   retryBuild: {
-    sdk: ({ builds }, { id }) => builds.retry(id),
-    python: "skerry.builds.retry({id})",
     cli: "build retry {id} --json",
   },
   listRegistryCredentials: {
-    sdk: ({ registries }) => registries.list(),
-    python: "skerry.registries.list()",
     cli: "registry list --json",
   },
   setRegistryCredential: {
-    sdk: ({ registries }, { host }) => registries.set(host, { username: "me", password: "secret" }),
-    python: 'skerry.registries.set({host}, username="me", password="secret")',
     cli: "registry login {host} --username me --json",
     input: "secret\n",
   },
   deleteRegistryCredential: {
-    sdk: ({ registries }, { host }) => registries.delete(host),
-    python: "skerry.registries.delete({host})",
     cli: "registry logout {host}",
     gives: { cli: "old.example logged out\n" },
   },

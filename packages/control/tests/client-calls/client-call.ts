@@ -18,6 +18,8 @@ export interface At {
   readonly template: string;
   readonly tag: string;
   readonly user_id: string;
+  /** Of the request, where it is JSON. */
+  readonly body: unknown;
   /** Fields of its body that are text. */
   readonly said: Readonly<Record<"code" | "name" | "snapshot" | "template", string>>;
 }
@@ -34,9 +36,10 @@ export const kinds = ["sdk", "python", "cli"] as const;
 export type Kind = (typeof kinds)[number];
 
 export interface ClientCall {
-  readonly sdk: ((skerry: Skerry, at: At) => unknown) | LeftOut;
+  /** Left away where the method is generated, as `python` is. */
+  readonly sdk?: ((skerry: Skerry, at: At) => unknown) | LeftOut;
   /** An expression. `{id}` becomes the parameter `id` as a literal, `{said.name}` a field of the body. */
-  readonly python: string | LeftOut;
+  readonly python?: string | LeftOut;
   /** The words after `skerry`; placeholders stand for themselves. */
   readonly cli: string | LeftOut;
   /** The result, where it is not the answer of the API or the items of its list. */

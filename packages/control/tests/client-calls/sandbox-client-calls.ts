@@ -53,18 +53,12 @@ export const sandboxClientCalls = {
     cli: "sandbox snapshot {id} --json",
   },
   listSnapshots: {
-    sdk: ({ snapshots }) => snapshots.page(),
-    python: "skerry.snapshots.page()",
     cli: "snapshot list --json",
   },
   getSnapshot: {
-    sdk: ({ snapshots }, { id }) => snapshots.get(id),
-    python: "skerry.snapshots.get({id})",
     cli: "snapshot get {id}",
   },
   deleteSnapshot: {
-    sdk: ({ snapshots }, { id }) => snapshots.delete(id),
-    python: "skerry.snapshots.delete({id})",
     cli: "snapshot delete {id}",
     gives: { cli: expect.stringMatching(/^snp_\w+ deleted\n$/) },
   },
@@ -79,8 +73,6 @@ export const sandboxClientCalls = {
     cli: "sandbox rollback {id} {said.snapshot} --json",
   },
   listKeptExecutions: {
-    sdk: ({ executions }) => executions.page(),
-    python: "skerry.executions.page()",
     cli: "runs list --json",
   },
   getKeptExecution: {

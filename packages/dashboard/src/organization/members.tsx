@@ -143,10 +143,10 @@ function Line({ organization, member, reload }: LineProps) {
             path: `/v1/orgs/${organization}/members/${id}`,
             json: { role: roleIn(given) },
             cli: command("skerry org set-role", id, roleIn(given)),
-            typescript: call("organizations.setRole", organization, id, roleIn(given)),
+            typescript: call("organizations.updateMember", organization, id, { role: roleIn(given) }),
           })}
           send={async (given) => {
-            await skerry.organizations.setRole(organization, id, roleIn(given));
+            await skerry.organizations.updateMember(organization, id, { role: roleIn(given) });
             reload();
           }}
         />

@@ -43,9 +43,11 @@ export function Tags({ template }: { readonly template: Template }) {
           path: `/v1/templates/${name}/tags/${encodeURIComponent(tag)}`,
           json: { template: id },
           cli: command("skerry template tag", `${name}:${tag}`, id),
-          typescript: call("templates.tag", name, tag, id),
+          typescript: call("templates.tag", name, tag, { template: id }),
         })}
-        send={async ({ tag = "" }) => void resources.template.put(await skerry.templates.tag(name, tag, id))}
+        send={async ({ tag = "" }) =>
+          void resources.template.put(await skerry.templates.tag(name, tag, { template: id }))
+        }
       />
     </Panel>
   );

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import uuid
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, Mapping, Optional, Union
@@ -55,6 +56,8 @@ class Request:
     sends_none: bool = False
     #: It creates something: it gets an `Idempotency-Key`, so that sending it twice still creates one.
     creates: bool = False
+    #: That key; None: a random one.
+    key: Optional[str] = None
     #: How long the server may take to begin its answer, in seconds; None where only the caller can know.
     answer_within_s: Optional[float] = ANSWER_WITHIN_S
 
@@ -62,7 +65,13 @@ class Request:
         """With the same key for every try."""
         if not self.creates:
             return self
-        return replace(self, headers={"idempotency-key": str(uuid.uuid4()), **self.headers})
+        key = str(uuid.uuid4()) if self.key is None else self.key
+        if not re.fullmatch(r"[\x21-\x7e]{1,255}", key):
+            raise SkerryInputError(
+                "The idempotency key is empty, too long, or holds spaces or characters outside ASCII.",
+                remediation="Give 1 to 255 printable ASCII characters, such as a random UUID.",
+            )
+        return replace(self, headers={"idempotency-key": key, **self.headers})
 
     def body(self) -> Optional[bytes]:
         if self.json is None:

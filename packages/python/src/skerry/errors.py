@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, Optional, Type, Union
+from typing import Dict, Mapping, Optional, Sequence, Type, Union
 
 from .types import ERROR_STATUS, ErrorCode
 
@@ -54,6 +54,22 @@ class SkerryConnectionError(SkerryError):
         super().__init__(message, code="connection_failed", remediation=remediation)
         self.base_url = base_url
         self.broke = broke
+
+
+class SkerryStatusError(SkerryError):
+    """A resource has ended in another status than what was waited for, or has not come there in time."""
+
+    #: The last one.
+    status: str
+
+    def __init__(self, status: str, wanted: Sequence[str], *, is_over: bool) -> None:
+        words = " or ".join(wanted)
+        super().__init__(
+            f"It is {status}, and will not be {words}." if is_over else f"It is {status}, and not {words} in time.",
+            code="status_not_reached",
+            remediation="Read its `reason` or `error`, which says why." if is_over else "Wait longer: `timeout_s`.",
+        )
+        self.status = status
 
 
 class SkerryTooLargeError(SkerryError):

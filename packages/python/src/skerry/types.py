@@ -1,4 +1,4 @@
-"""What the API takes and answers: made of its OpenAPI document by setup/write-python-client.ts. Do not edit."""
+"""What the API takes and answers: made of its OpenAPI document by setup/write-clients.ts. Do not edit."""
 
 from __future__ import annotations
 

@@ -48,6 +48,20 @@ export class SkerryTooLargeError extends Error {
   }
 }
 
+/** A resource has ended in another status than what was waited for. */
+export class SkerryStatusError extends Error {
+  override readonly name = "SkerryStatusError";
+  readonly code = "status_not_reached";
+  /** Last state of the resource. */
+  readonly resource: { readonly status: string };
+  readonly remediation = "Read its `reason` or `error`, which says why.";
+
+  constructor(resource: { readonly status: string }, wanted: readonly string[]) {
+    super(`It is ${resource.status}, and will not be ${wanted.join(" or ")}.`);
+    this.resource = resource;
+  }
+}
+
 /** The error that an answer other than 2xx stands for. */
 export async function errorOfResponse(response: Response, baseUrl: string): Promise<SkerryApiError> {
   const text = await beginningOf(response);

@@ -194,7 +194,7 @@ export class HttpClient {
   #url(request: HttpRequest): string {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(request.query ?? {}))
-      if (value !== undefined) query.append(name, value);
+      if (value !== undefined) query.append(name, String(value));
     const search = query.toString();
     return this.baseUrl + request.path + (search === "" ? "" : `?${search}`);
   }

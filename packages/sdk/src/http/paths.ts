@@ -15,75 +15,8 @@ export function executionPath(vm: string, id: string): string {
   return `${vm}/executions/${segment(id)}`;
 }
 
-/** Path of an execution whose output is kept. */
-export function keptExecutionPath(id: string): string {
-  return `/v1/executions/${segment(id)}`;
-}
-
-/** Of a snapshot, by id or name. */
-export function snapshotPath(idOrName: string): string {
-  return `/v1/snapshots/${segment(idOrName)}`;
-}
-
-export function templatePath(name: string): string {
-  return `/v1/templates/${segment(name)}`;
-}
-
-export function templatePreparePath(name: string): string {
-  return `${templatePath(name)}/prepare`;
-}
-
-export function templatePushPath(name: string): string {
-  return `${templatePath(name)}/push`;
-}
-
-export function templateTagPath(name: string, tag: string): string {
-  return `${templatePath(name)}/tags/${segment(tag)}`;
-}
-
 export function buildPath(id: string): string {
   return `/v1/builds/${segment(id)}`;
-}
-
-/** Of the credentials of a registry. */
-export function registryPath(host: string): string {
-  return `/v1/registry-credentials/${segment(host)}`;
-}
-
-export function buildSecretPath(id: string, name: string): string {
-  return `${buildPath(id)}/secrets/${segment(name)}`;
-}
-
-export function hostPath(id: string): string {
-  return `/v1/hosts/${segment(id)}`;
-}
-
-export function movePath(id: string): string {
-  return `/v1/moves/${segment(id)}`;
-}
-
-export function backgroundServicePath(name: string): string {
-  return `/v1/background-services/${segment(name)}`;
-}
-
-export function tokenPath(id: string): string {
-  return `/v1/auth/tokens/${segment(id)}`;
-}
-
-export function organizationPath(id: string): string {
-  return `/v1/orgs/${segment(id)}`;
-}
-
-export function organizationLimitsPath(id: string): string {
-  return `${organizationPath(id)}/limits`;
-}
-
-export function membersPath(organizationId: string): string {
-  return `${organizationPath(organizationId)}/members`;
-}
-
-export function memberPath(organizationId: string, userId: string): string {
-  return `${membersPath(organizationId)}/${segment(userId)}`;
 }
 
 /** A file in the microVM at this path of the API. `path` is absolute in the VM. */
@@ -116,7 +49,8 @@ export function checkAbsolute(path: string): void {
   );
 }
 
-function segment(text: string): string {
+/** A part of a path, percent-encoded. Throws `SkerryInputError` for what could climb out of it. */
+export function segment(text: string): string {
   if (text === "" || text === "." || text === "..")
     throw new SkerryInputError(
       text === "" ? "An id is empty." : `"${text}" cannot be part of a path.`,

@@ -4,16 +4,16 @@ import type { Build } from "@skerry/contract/builds/build";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { BuildLogLine } from "@skerry/contract/builds/build-log";
 import type { TemplatePushRequest } from "@skerry/contract/builds/template-push";
-import type { Template, TemplateList } from "@skerry/contract/templates/template";
 import { SkerryError } from "@skerry/contract/errors";
 import { packFolder, planShown, readFolder } from "#folder";
 import { Builds } from "../builds/builds.ts";
+import { GeneratedTemplates } from "../generated/templates.ts";
 import type { UploadContent } from "../vms/files/files.ts";
 import type { FolderPlan, FolderWish } from "../folder/read-folder.ts";
-import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
+import { keyHeader, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { SkerryApiError } from "../errors/api-errors.ts";
 import { SkerryConnectionError, SkerryInputError } from "../errors/errors.ts";
-import { templatePath, templatePreparePath, templatePushPath, templateTagPath } from "../http/paths.ts";
+import { segment } from "../http/paths.ts";
 
 export interface PushOptions extends CreateOptions {
   /** Told of the build as soon as there is one. */
@@ -46,24 +46,12 @@ async function asInput<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-export class Templates {
-  readonly #http: HttpClient;
+export class Templates extends GeneratedTemplates {
   readonly #builds: Builds;
 
   constructor(http: HttpClient) {
-    this.#http = http;
+    super(http);
     this.#builds = new Builds(http);
-  }
-
-  /** The built-in ones, and then the organization's own, newest first. */
-  async list(options: CallOptions = {}): Promise<readonly Template[]> {
-    const { items } = await this.#http.json<TemplateList>({ method: "GET", path: "/v1/templates" }, options);
-    return items;
-  }
-
-  /** By name, `NAME:TAG` or id; code `template_not_found` where there is none. */
-  get(nameOrId: string, options: CallOptions = {}): Promise<Template> {
-    return this.#http.json<Template>({ method: "GET", path: templatePath(nameOrId) }, options);
   }
 
   /**
@@ -147,7 +135,7 @@ export class Templates {
 
   /** Begins a build, and resolves as soon as there is one. */
   beginBuild(request: BuildRequest, options: CreateOptions = {}): Promise<Build> {
-    return this.#http.json<Build>(
+    return this.http.json<Build>(
       { method: "POST", path: "/v1/templates", json: request, headers: keyHeader(options), creates: true },
       options,
     );
@@ -155,34 +143,10 @@ export class Templates {
 
   /** Begins a push, and resolves as soon as there is its build. */
   beginPush(nameOrId: string, request: TemplatePushRequest, options: CreateOptions = {}): Promise<Build> {
-    const path = templatePushPath(nameOrId);
-    return this.#http.json<Build>(
+    const path = `/v1/templates/${segment(nameOrId)}/push`;
+    return this.http.json<Build>(
       { method: "POST", path, json: request, headers: keyHeader(options), creates: true },
       options,
     );
-  }
-
-  /**
-   * Has hosts make the image of a built-in template now, before anything is made of it. Resolves before they
-   * have: `get` says how it goes.
-   */
-  prepare(name: string, options: CallOptions = {}): Promise<Template> {
-    return this.#http.json<Template>({ method: "POST", path: templatePreparePath(name) }, options);
-  }
-
-  /** Has a tag of a name mean another version: its id, or `NAME:TAG`. */
-  tag(name: string, tag: string, template: string, options: CallOptions = {}): Promise<Template> {
-    const call = { method: "PUT", path: templateTagPath(name, tag), json: { template } } as const;
-    return this.#http.json<Template>(call, options);
-  }
-
-  /** Has a tag of a name mean nothing any more. The version that it meant stays. */
-  async untag(name: string, tag: string, options: CallOptions = {}): Promise<void> {
-    await this.#http.done({ method: "DELETE", path: templateTagPath(name, tag) }, options);
-  }
-
-  /** A version, with all its tags. Code `template_in_use` where something that was made of it is there. */
-  async delete(nameOrId: string, options: CallOptions = {}): Promise<void> {
-    await this.#http.done({ method: "DELETE", path: templatePath(nameOrId) }, options);
   }
 }

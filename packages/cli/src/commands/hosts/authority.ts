@@ -28,7 +28,7 @@ export function registerAuthorityCommands(host: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (flags: JsonFlag & { readonly leaveOffline?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const wish = { leaveOffline: flags.leaveOffline === true };
+      const wish = flags.leaveOffline === true ? { leave_offline: true } : {};
       await print(cli, await client.hosts.rotateAuthority(wish, { signal: cli.signal }), flags);
     });
   addExamples(rotate, "skerry host rotate-authority", "skerry host rotate-authority --leave-offline");

@@ -109,7 +109,7 @@ function registerSetRole(org: Command, cli: Cli): void {
       const client = await cli.client(self);
       const own = await here(client, cli.signal);
       const member = await onTarget(memberTarget(client, own, cli.signal), text, (userId) =>
-        client.organizations.setRole(own, userId, role, { signal: cli.signal }),
+        client.organizations.updateMember(own, userId, { role }, { signal: cli.signal }),
       );
       if (flags.json === true) return cli.output.json(member);
       await cli.output.note(`${member.user_id} (${member.name}), ${member.role}.`);

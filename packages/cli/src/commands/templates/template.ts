@@ -76,7 +76,7 @@ function registerVersions(templates: Command, cli: Cli): void {
     .action(async (text: string, version: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
       const { name, tag: word } = parseTemplateName(text);
-      await client.templates.tag(name, word, version, { signal: cli.signal });
+      await client.templates.tag(name, word, { template: version }, { signal: cli.signal });
       await cli.output.line(`${name}:${word} is ${version}`);
     });
   addExamples(tag, "skerry template tag web:stable web:42");

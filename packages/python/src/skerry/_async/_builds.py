@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-from typing import AsyncGenerator, AsyncIterator, Optional, cast
+from typing import AsyncGenerator, Optional, cast
 
 from .._event_stream import EventReader, EventStreamError
-from .._page import Page
 from .._paths import segment
 from .._request import Request
 from ..errors import SkerryConnectionError
-from ..types import Build, BuildEgress, BuildList, BuildLog, BuildLogLine, BuildStatus
+from ..types import BuildLog, BuildLogLine
 from ._content import AsyncUploadContent, pieces_of
-from ._http import AsyncHttp
-from ._streams import AsyncStream, every_item
+from ._generated._builds import AsyncGeneratedBuilds
+from ._streams import AsyncStream
 
 
-class AsyncBuilds:
+class AsyncBuilds(AsyncGeneratedBuilds):
     """Builds of the organization. ``templates.build()`` begins one."""
-
-    def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
-
-    async def get(self, id: str) -> Build:
-        """Code ``build_not_found`` where there is none, or where it belongs to another organization."""
-        return await self._http.json(Request("GET", _at(id)), Build)
-
-    async def list(
-        self, *, status: Optional[BuildStatus] = None, name: Optional[str] = None
-    ) -> AsyncIterator[Build]:
-        """Every build, or only those with a status or of a template's name, newest first, read page by page as you go."""
-        async for build in every_item(lambda cursor: self.page(status=status, name=name, cursor=cursor)):
-            yield build
-
-    async def page(
-        self,
-        *,
-        status: Optional[BuildStatus] = None,
-        name: Optional[str] = None,
-        limit: Optional[int] = None,
-        cursor: Optional[str] = None,
-    ) -> Page[Build]:
-        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
-        query = {"status": status, "name": name, "limit": limit, "cursor": cursor}
-        found = await self._http.json(Request("GET", "/v1/builds", query=query), BuildList)
-        return Page(found["items"], found["next_cursor"])
-
-    async def egress(self, id: str) -> BuildEgress:
-        """What it may reach, and the last destinations that it was denied, also after its end."""
-        return await self._http.json(Request("GET", f"{_at(id)}/egress"), BuildEgress)
 
     async def send_context(self, id: str, archive: AsyncUploadContent) -> None:
         """Sends the context of a build that waits for it: a tar archive, not compressed and of at most 2 GiB."""
@@ -100,14 +68,6 @@ class AsyncBuilds:
             await chunks.aclose()
         base_url = self._http.base_url
         raise SkerryConnectionError(f"The connection to {base_url} ended before the log did.", base_url=base_url)
-
-    async def cancel(self, id: str) -> Build:
-        """At once, whatever it is doing. One that has ended stays as it is."""
-        return await self._http.json(Request("POST", f"{_at(id)}/cancel"), Build)
-
-    async def retry(self, id: str) -> Build:
-        """A new build of the same request, for one that has ended. A context has to be sent again."""
-        return await self._http.json(Request("POST", f"{_at(id)}/retry", creates=True), Build)
 
 
 def _at(id: str) -> str:

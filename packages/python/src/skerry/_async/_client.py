@@ -10,27 +10,20 @@ import httpx
 from .._request import Request
 from .._settings import find_settings
 from ..events import FollowedChange
-from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status, Usage
+from ..types import ResourceEventKind, ResourceEventPage
 from ._audit import AsyncAudit
-from ._background_services import AsyncBackgroundServices
-from ._build_cache import AsyncBuildCache
 from ._builds import AsyncBuilds
 from ._events import follow_events
-from ._hosts import AsyncHosts
 from ._http import AsyncHttp
 from ._kept_executions import AsyncKeptExecutions
 from ._machines import AsyncMachines
-from ._moves import AsyncMoves
-from ._organizations import AsyncOrganizations
-from ._registries import AsyncRegistries
 from ._sandboxes import AsyncSandboxes
-from ._snapshots import AsyncSnapshots
 from ._streams import AsyncStream
-from ._templates import AsyncSizes, AsyncTemplates
-from ._tokens import AsyncTokens
+from ._generated._client import AsyncGeneratedClient
+from ._templates import AsyncTemplates
 
 
-class AsyncSkerry:
+class AsyncSkerry(AsyncGeneratedClient):
     """A client of one Skerry server.
 
     ``AsyncSkerry()`` finds address and token by itself: in ``SKERRY_API_URL`` and ``SKERRY_API_TOKEN``, then in what ``skerry auth login`` or
@@ -52,46 +45,13 @@ class AsyncSkerry:
         http_client: Optional[httpx.AsyncClient] = None,
     ) -> None:
         settings = find_settings(base_url=base_url, token=token, organization=organization)
-        self._http = AsyncHttp(settings, retries=retries, http_client=http_client)
+        super().__init__(AsyncHttp(settings, retries=retries, http_client=http_client))
         self.sandboxes = AsyncSandboxes(self._http)
         self.machines = AsyncMachines(self._http)
-        self.snapshots = AsyncSnapshots(self._http)
         self.executions = AsyncKeptExecutions(self._http)
         self.templates = AsyncTemplates(self._http)
         self.builds = AsyncBuilds(self._http)
-        self.registries = AsyncRegistries(self._http)
-        self.cache = AsyncBuildCache(self._http)
-        self.sizes = AsyncSizes(self._http)
-        self.tokens = AsyncTokens(self._http)
-        self.organizations = AsyncOrganizations(self._http)
         self.audit = AsyncAudit(self._http)
-        self.hosts = AsyncHosts(self._http)
-        self.moves = AsyncMoves(self._http)
-        self.background_services = AsyncBackgroundServices(self._http)
-
-    async def me(self) -> Me:
-        """Who is calling, for which organization, and what the token can do there."""
-        return await self._http.json(Request("GET", "/v1/auth/me"), Me)
-
-    async def health(self) -> Health:
-        """Whether the server answers. Needs no token."""
-        return await self._http.json(Request("GET", "/v1/health"), Health)
-
-    async def limits(self) -> Limits:
-        """How much the organization may do and hold, and how much of it is taken."""
-        return await self._http.json(Request("GET", "/v1/limits"), Limits)
-
-    async def usage(
-        self, *, since: Optional[str] = None, until: Optional[str] = None, step: Optional[str] = None
-    ) -> Usage:
-        """What the organization has had over time, oldest first; of the last 24 h where no ``since`` is given. ``step`` is whole minutes, by default
-        ``5m``."""
-        query = {"since": since, "until": until, "step": step}
-        return await self._http.json(Request("GET", "/v1/usage", query=query), Usage)
-
-    async def status(self) -> Status:
-        """What the organization has, by status, and how many hosts there are for it."""
-        return await self._http.json(Request("GET", "/v1/status"), Status)
 
     def events(
         self, *, after: Optional[str] = None, kinds: Optional[Sequence[ResourceEventKind]] = None

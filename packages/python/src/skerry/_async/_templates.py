@@ -1,29 +1,22 @@
-"""What microVMs are made of, and the sizes that they come in."""
+"""Templates, which microVMs are made of."""
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional
+from typing import Mapping, Optional
 
 from .._paths import segment
 from .._request import Request
-from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList, TemplatePushRequest
+from ..types import Build, BuildRequest, TemplatePushRequest
 from ._builds import AsyncBuilds
 from ._content import AsyncUploadContent
+from ._generated._templates import AsyncGeneratedTemplates
 from ._http import AsyncHttp
 
 
-class AsyncTemplates:
+class AsyncTemplates(AsyncGeneratedTemplates):
     def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
+        super().__init__(http)
         self._builds = AsyncBuilds(http)
-
-    async def list(self) -> List[Template]:
-        """The built-in ones, and then the organization's own, newest first."""
-        return (await self._http.json(Request("GET", "/v1/templates"), TemplateList))["items"]
-
-    async def get(self, name_or_id: str) -> Template:
-        """By name, ``NAME:TAG`` or id. Code ``template_not_found`` where there is none."""
-        return await self._http.json(Request("GET", f"/v1/templates/{segment(name_or_id)}"), Template)
 
     async def begin_build(self, request: BuildRequest) -> Build:
         """Begins a build, and returns as soon as there is one; ``builds`` says how far it is."""
@@ -67,29 +60,3 @@ class AsyncTemplates:
             async for _ in lines:
                 pass
         return await self._builds.get(begun["id"])
-
-    async def prepare(self, name: str) -> Template:
-        """Has hosts make the image of a built-in template now, before anything is made of it. Returns before they have: ``get`` says how it goes."""
-        return await self._http.json(Request("POST", f"/v1/templates/{segment(name)}/prepare"), Template)
-
-    async def tag(self, name: str, tag: str, template: str) -> Template:
-        """Has a tag of a name mean another version: its id, or ``NAME:TAG``."""
-        request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})
-        return await self._http.json(request, Template)
-
-    async def untag(self, name: str, tag: str) -> None:
-        """Has a tag of a name mean nothing any more. The version that it meant stays."""
-        await self._http.done(Request("DELETE", f"/v1/templates/{segment(name)}/tags/{segment(tag)}"))
-
-    async def delete(self, name_or_id: str) -> None:
-        """A version, with all its tags. Code ``template_in_use`` where something that was made of it is there."""
-        await self._http.done(Request("DELETE", f"/v1/templates/{segment(name_or_id)}"))
-
-
-class AsyncSizes:
-    def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
-
-    async def list(self) -> List[Size]:
-        """``memory_mib`` is in MiB; ``cpu`` says whether the CPUs are shared with others."""
-        return (await self._http.json(Request("GET", "/v1/sizes"), SizeList))["items"]

@@ -1,1 +1,1 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.

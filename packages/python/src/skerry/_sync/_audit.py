@@ -1,48 +1,18 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Who did what in the organization."""
 
 from __future__ import annotations
 
-from typing import Iterator, Dict, Literal, Optional
+from typing import Dict, Literal, Optional
 
-from .._page import Page
-from .._request import QueryValue, Request
-from ..types import AuditEvent, AuditList
+from .._request import QueryValue
 from ._bytes import bytes_at
-from ._http import Http
-from ._streams import Stream, every_item
+from ._generated._audit import GeneratedAudit
+from ._streams import Stream
 
 
-class Audit:
+class Audit(GeneratedAudit):
     """Needs the scope ``audit:read`` and the role ``admin``."""
-
-    def __init__(self, http: Http) -> None:
-        self._http = http
-
-    def list(
-        self,
-        *,
-        action: Optional[str] = None,
-        resource_id: Optional[str] = None,
-        user_id: Optional[str] = None,
-        token_id: Optional[str] = None,
-        since: Optional[str] = None,
-        until: Optional[str] = None,
-    ) -> Iterator[AuditEvent]:
-        """Every event that fits all of it, newest first. Times are ISO 8601: ``since`` is included, ``until`` is not."""
-        items = every_item(
-            lambda cursor: self.page(
-                action=action,
-                resource_id=resource_id,
-                user_id=user_id,
-                token_id=token_id,
-                since=since,
-                until=until,
-                cursor=cursor,
-            )
-        )
-        for event in items:
-            yield event
 
     def export(
         self,
@@ -67,29 +37,3 @@ class Audit:
             "until": until,
         }
         return Stream(bytes_at(self._http, "/v1/audit/export", query))
-
-    def page(
-        self,
-        *,
-        action: Optional[str] = None,
-        resource_id: Optional[str] = None,
-        user_id: Optional[str] = None,
-        token_id: Optional[str] = None,
-        since: Optional[str] = None,
-        until: Optional[str] = None,
-        limit: Optional[int] = None,
-        cursor: Optional[str] = None,
-    ) -> Page[AuditEvent]:
-        """One page of them: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
-        query = {
-            "action": action,
-            "resource_id": resource_id,
-            "user_id": user_id,
-            "token_id": token_id,
-            "since": since,
-            "until": until,
-            "limit": limit,
-            "cursor": cursor,
-        }
-        found = self._http.json(Request("GET", "/v1/audit", query=query), AuditList)
-        return Page(found["items"], found["next_cursor"])

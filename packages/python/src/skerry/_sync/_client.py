@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """The client."""
 
 from __future__ import annotations
@@ -11,27 +11,20 @@ import httpx
 from .._request import Request
 from .._settings import find_settings
 from ..events import FollowedChange
-from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status, Usage
+from ..types import ResourceEventKind, ResourceEventPage
 from ._audit import Audit
-from ._background_services import BackgroundServices
-from ._build_cache import BuildCache
 from ._builds import Builds
 from ._events import follow_events
-from ._hosts import Hosts
 from ._http import Http
 from ._kept_executions import KeptExecutions
 from ._machines import Machines
-from ._moves import Moves
-from ._organizations import Organizations
-from ._registries import Registries
 from ._sandboxes import Sandboxes
-from ._snapshots import Snapshots
 from ._streams import Stream
-from ._templates import Sizes, Templates
-from ._tokens import Tokens
+from ._generated._client import GeneratedClient
+from ._templates import Templates
 
 
-class Skerry:
+class Skerry(GeneratedClient):
     """A client of one Skerry server.
 
     ``Skerry()`` finds address and token by itself: in ``SKERRY_API_URL`` and ``SKERRY_API_TOKEN``, then in what ``skerry auth login`` or
@@ -53,46 +46,13 @@ class Skerry:
         http_client: Optional[httpx.Client] = None,
     ) -> None:
         settings = find_settings(base_url=base_url, token=token, organization=organization)
-        self._http = Http(settings, retries=retries, http_client=http_client)
+        super().__init__(Http(settings, retries=retries, http_client=http_client))
         self.sandboxes = Sandboxes(self._http)
         self.machines = Machines(self._http)
-        self.snapshots = Snapshots(self._http)
         self.executions = KeptExecutions(self._http)
         self.templates = Templates(self._http)
         self.builds = Builds(self._http)
-        self.registries = Registries(self._http)
-        self.cache = BuildCache(self._http)
-        self.sizes = Sizes(self._http)
-        self.tokens = Tokens(self._http)
-        self.organizations = Organizations(self._http)
         self.audit = Audit(self._http)
-        self.hosts = Hosts(self._http)
-        self.moves = Moves(self._http)
-        self.background_services = BackgroundServices(self._http)
-
-    def me(self) -> Me:
-        """Who is calling, for which organization, and what the token can do there."""
-        return self._http.json(Request("GET", "/v1/auth/me"), Me)
-
-    def health(self) -> Health:
-        """Whether the server answers. Needs no token."""
-        return self._http.json(Request("GET", "/v1/health"), Health)
-
-    def limits(self) -> Limits:
-        """How much the organization may do and hold, and how much of it is taken."""
-        return self._http.json(Request("GET", "/v1/limits"), Limits)
-
-    def usage(
-        self, *, since: Optional[str] = None, until: Optional[str] = None, step: Optional[str] = None
-    ) -> Usage:
-        """What the organization has had over time, oldest first; of the last 24 h where no ``since`` is given. ``step`` is whole minutes, by default
-        ``5m``."""
-        query = {"since": since, "until": until, "step": step}
-        return self._http.json(Request("GET", "/v1/usage", query=query), Usage)
-
-    def status(self) -> Status:
-        """What the organization has, by status, and how many hosts there are for it."""
-        return self._http.json(Request("GET", "/v1/status"), Status)
 
     def events(
         self, *, after: Optional[str] = None, kinds: Optional[Sequence[ResourceEventKind]] = None

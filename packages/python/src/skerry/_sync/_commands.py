@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Commands whose output comes as it is written: each is an execution, which is followed again where a connection breaks."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """What changes in the organization, across broken connections and servers that are restarted."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """The file system of a microVM beside the content of single files: what is there, and what becomes of it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """The connection to one server: headers, deadlines, errors, and sending again what is safe to send twice."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Sandboxes by id, and the sandbox in hand, which is the same with the id filled in."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """What comes bit by bit: streams that are closed when their reader leaves, and lists that are read page by page."""
 
 from __future__ import annotations

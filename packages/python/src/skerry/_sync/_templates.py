@@ -1,30 +1,23 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
-"""What microVMs are made of, and the sizes that they come in."""
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
+"""Templates, which microVMs are made of."""
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional
+from typing import Mapping, Optional
 
 from .._paths import segment
 from .._request import Request
-from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList, TemplatePushRequest
+from ..types import Build, BuildRequest, TemplatePushRequest
 from ._builds import Builds
 from ._content import UploadContent
+from ._generated._templates import GeneratedTemplates
 from ._http import Http
 
 
-class Templates:
+class Templates(GeneratedTemplates):
     def __init__(self, http: Http) -> None:
-        self._http = http
+        super().__init__(http)
         self._builds = Builds(http)
-
-    def list(self) -> List[Template]:
-        """The built-in ones, and then the organization's own, newest first."""
-        return (self._http.json(Request("GET", "/v1/templates"), TemplateList))["items"]
-
-    def get(self, name_or_id: str) -> Template:
-        """By name, ``NAME:TAG`` or id. Code ``template_not_found`` where there is none."""
-        return self._http.json(Request("GET", f"/v1/templates/{segment(name_or_id)}"), Template)
 
     def begin_build(self, request: BuildRequest) -> Build:
         """Begins a build, and returns as soon as there is one; ``builds`` says how far it is."""
@@ -68,29 +61,3 @@ class Templates:
             for _ in lines:
                 pass
         return self._builds.get(begun["id"])
-
-    def prepare(self, name: str) -> Template:
-        """Has hosts make the image of a built-in template now, before anything is made of it. Returns before they have: ``get`` says how it goes."""
-        return self._http.json(Request("POST", f"/v1/templates/{segment(name)}/prepare"), Template)
-
-    def tag(self, name: str, tag: str, template: str) -> Template:
-        """Has a tag of a name mean another version: its id, or ``NAME:TAG``."""
-        request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})
-        return self._http.json(request, Template)
-
-    def untag(self, name: str, tag: str) -> None:
-        """Has a tag of a name mean nothing any more. The version that it meant stays."""
-        self._http.done(Request("DELETE", f"/v1/templates/{segment(name)}/tags/{segment(tag)}"))
-
-    def delete(self, name_or_id: str) -> None:
-        """A version, with all its tags. Code ``template_in_use`` where something that was made of it is there."""
-        self._http.done(Request("DELETE", f"/v1/templates/{segment(name_or_id)}"))
-
-
-class Sizes:
-    def __init__(self, http: Http) -> None:
-        self._http = http
-
-    def list(self) -> List[Size]:
-        """``memory_mib`` is in MiB; ``cpu`` says whether the CPUs are shared with others."""
-        return (self._http.json(Request("GET", "/v1/sizes"), SizeList))["items"]

@@ -1,4 +1,4 @@
-# Made of ../_async by setup/write-python-client.ts. Do not edit.
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """What reaches into a microVM: the same for sandboxes and for machines."""
 
 from __future__ import annotations

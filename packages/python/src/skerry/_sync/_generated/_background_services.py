@@ -1,0 +1,47 @@
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
+"""Background services. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Union
+
+from ..._paths import segment
+from ..._request import Request
+from ...types import BackgroundService, BackgroundServiceList, BackgroundServiceStatus
+from .._http import Http
+from .._wait import wait_for_status
+
+
+class BackgroundServices:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(self) -> List[BackgroundService]:
+        """List the background services. What the control plane does by itself, when each has run, and what came of it."""
+        found = self._http.json(Request("GET", "/v1/background-services"), BackgroundServiceList)
+        return found["items"]
+
+    def get(self, name: str) -> BackgroundService:
+        """Get a background service.
+
+        Errors of its own: ``service_not_found``.
+        """
+        return self._http.json(Request("GET", f"/v1/background-services/{segment(name)}"), BackgroundService)
+
+    def run(self, name: str) -> BackgroundService:
+        """Run a background service now. It is due at once, on one of the replicas. Answers before it has run:
+        ``last_run`` tells when it has. One that runs already runs once more.
+
+        Errors of its own: ``service_not_found``.
+        """
+        return self._http.json(
+            Request("POST", f"/v1/background-services/{segment(name)}/run"),
+            BackgroundService,
+        )
+
+    def wait(
+        self, name: str, until: Union[BackgroundServiceStatus, Sequence[BackgroundServiceStatus]], *, timeout_s: Optional[float] = None
+    ) -> BackgroundService:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
+        after ``timeout_s`` seconds."""
+        return wait_for_status(lambda: self.get(name), until, timeout_s)

@@ -1,0 +1,36 @@
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
+"""Cache. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ..._page import Page
+from ..._request import Request
+from ...types import CacheEntry, CacheEntryList, ClearedCache
+from .._http import Http
+from .._streams import every_item
+
+
+class Cache:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(self) -> Iterator[CacheEntry]:
+        """List the build cache. Results of steps, from which the organization's next builds begin, newest first. Those
+        that were not used for a week are removed."""
+        pages = every_item(lambda cursor: self.page(cursor=cursor))
+        for item in pages:
+            yield item
+
+    def page(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[CacheEntry]:
+        """Reads one page of ``list``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = self._http.json(
+            Request("GET", "/v1/cache", query={"limit": limit, "cursor": cursor}),
+            CacheEntryList,
+        )
+        return Page(found["items"], found["next_cursor"])
+
+    def clear(self) -> ClearedCache:
+        """Clear the build cache. All of it but what a build that is under way begins on. Templates stay."""
+        return self._http.json(Request("DELETE", "/v1/cache"), ClearedCache)

@@ -1,0 +1,101 @@
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
+"""Hosts. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional, Sequence, Union
+
+from ..._page import Page
+from ..._paths import segment
+from ..._request import Request
+from ...types import Authority, Host, HostList, HostStatus, JoinToken
+from .._http import Http
+from .._streams import every_item
+from .._wait import wait_for_status
+
+
+class Hosts:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(self) -> Iterator[Host]:
+        """List hosts. The machines that VMs run on, newest first."""
+        pages = every_item(lambda cursor: self.page(cursor=cursor))
+        for item in pages:
+            yield item
+
+    def page(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Host]:
+        """Reads one page of ``list``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = self._http.json(Request("GET", "/v1/hosts", query={"limit": limit, "cursor": cursor}), HostList)
+        return Page(found["items"], found["next_cursor"])
+
+    def get(self, id: str) -> Host:
+        """Get a host. How it is, what it has, and what is taken of it.
+
+        Errors of its own: ``host_not_found``.
+        """
+        return self._http.json(Request("GET", f"/v1/hosts/{segment(id)}"), Host)
+
+    def remove(self, id: str, *, force: Optional[bool] = None) -> None:
+        """Remove a host. Ends the membership of a host that has joined: control trusts it no more.
+
+        What ran on it has failed, and does not come back; machines start anew elsewhere by their policy. Drain it
+        first to lose nothing. Templates that organizations have built do not leave with a drain: it is removed with
+        the last copy of one only by ``force``.
+
+        Errors of its own: ``host_not_found``, ``host_not_empty``, ``host_not_removable``.
+        """
+        self._http.done(Request("DELETE", f"/v1/hosts/{segment(id)}", query={"force": force}))
+
+    def create_join_token(self, *, idempotency_key: Optional[str] = None) -> JoinToken:
+        """Create a join token. By it one machine becomes a host within the next hour. It is in this answer and nowhere
+        else.
+
+        Errors of its own: ``secrets_unavailable``, ``secret_damaged``.
+        """
+        return self._http.json(
+            Request("POST", "/v1/hosts/join-tokens", creates=True, key=idempotency_key),
+            JoinToken,
+        )
+
+    def authority(self) -> Authority:
+        """Get the certificate authority. The authority that certifies control and its hosts, and how far a change of
+        it is."""
+        return self._http.json(Request("GET", "/v1/authority"), Authority)
+
+    def rotate_authority(self, *, leave_offline: Optional[bool] = None) -> Authority:
+        """Rotate the certificate authority. Changes the authority that certifies control and its hosts for a new one,
+        while they go on.
+
+        Answers at once; the change goes on by itself, and waits for every host, also for one that is offline, until
+        its certificate ends. Asked for again while one is under way, it begins no other.
+        """
+        return self._http.json(
+            Request("POST", "/v1/authority/rotate", json={"leave_offline": leave_offline}),
+            Authority,
+        )
+
+    def drain(self, id: str) -> Host:
+        """Drain a host. Gives the host no new VMs and moves those that it has to other hosts, with paused sandboxes
+        and snapshots, and copies there the templates that no other host has.
+
+        Answers at once; the host is in ``maintenance`` when the last one has left. A host that is offline is
+        drained when it is back.
+
+        Errors of its own: ``host_not_found``.
+        """
+        return self._http.json(Request("POST", f"/v1/hosts/{segment(id)}/drain"), Host)
+
+    def activate(self, id: str) -> Host:
+        """Activate a host. Lets the host have VMs again: cancels a drain, ends maintenance.
+
+        Errors of its own: ``host_not_found``, ``host_silent``.
+        """
+        return self._http.json(Request("POST", f"/v1/hosts/{segment(id)}/activate"), Host)
+
+    def wait(
+        self, id: str, until: Union[HostStatus, Sequence[HostStatus]], *, timeout_s: Optional[float] = None
+    ) -> Host:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
+        after ``timeout_s`` seconds."""
+        return wait_for_status(lambda: self.get(id), until, timeout_s)

@@ -1,0 +1,62 @@
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
+"""Moves. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional, Sequence, Union
+
+from ..._page import Page
+from ..._paths import segment
+from ..._request import Request
+from ...types import Move, MoveList, MoveStatus
+from .._http import Http
+from .._streams import every_item
+from .._wait import wait_for_status
+
+
+class Moves:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(
+        self, *, status: Optional[MoveStatus] = None, host: Optional[str] = None, vm: Optional[str] = None
+    ) -> Iterator[Move]:
+        """List moves. VMs and snapshots on their way from one host to another, and moves that ended within a day,
+        newest first."""
+        pages = every_item(lambda cursor: self.page(status=status, host=host, vm=vm, cursor=cursor))
+        for item in pages:
+            yield item
+
+    def page(
+        self,
+        *,
+        status: Optional[MoveStatus] = None,
+        host: Optional[str] = None,
+        vm: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> Page[Move]:
+        """Reads one page of ``list``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = self._http.json(
+            Request(
+                "GET",
+                "/v1/moves",
+                query={"status": status, "host": host, "vm": vm, "limit": limit, "cursor": cursor},
+            ),
+            MoveList,
+        )
+        return Page(found["items"], found["next_cursor"])
+
+    def get(self, id: str) -> Move:
+        """Get a move.
+
+        Errors of its own: ``move_not_found``.
+        """
+        return self._http.json(Request("GET", f"/v1/moves/{segment(id)}"), Move)
+
+    def wait(
+        self, id: str, until: Union[MoveStatus, Sequence[MoveStatus]], *, timeout_s: Optional[float] = None
+    ) -> Move:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
+        after ``timeout_s`` seconds."""
+        return wait_for_status(lambda: self.get(id), until, timeout_s)

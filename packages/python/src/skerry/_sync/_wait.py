@@ -1,0 +1,36 @@
+# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
+"""Waits for the status of a resource."""
+
+from __future__ import annotations
+
+import time
+import time
+from typing import Awaitable, Callable, Mapping, Optional, Sequence, TypeVar, Union, cast
+
+from ..errors import SkerryStatusError
+
+Resource = TypeVar("Resource")
+
+#: Statuses that a resource does not leave by itself.
+_ENDED = frozenset(("canceled", "destroyed", "failed"))
+
+_FIRST_PAUSE_S = 0.25
+_PAUSE_MAX_S = 2.0
+
+
+def wait_for_status(
+    read: Callable[[], Resource], until: Union[str, Sequence[str]], timeout_s: Optional[float]
+) -> Resource:
+    """Reads it again and again, at most every two seconds."""
+    wanted = (until,) if isinstance(until, str) else tuple(until)
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        resource = read()
+        status = str(cast(Mapping[str, object], resource)["status"])
+        if status in wanted:
+            return resource
+        if status in _ENDED or (deadline is not None and time.monotonic() > deadline):
+            raise SkerryStatusError(status, wanted, is_over=status in _ENDED)
+        time.sleep(pause_s)
+        pause_s = min(_PAUSE_MAX_S, pause_s * 1.5)

@@ -1,0 +1,74 @@
+// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
+
+import type { Move } from "@skerry/contract/moves/move";
+import { followResource, waitForStatus } from "../events/follow-resource.ts";
+import type { CallOptions, HttpClient } from "../http/http.ts";
+import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
+import { segment } from "../http/paths.ts";
+
+export interface MoveFilter {
+  /**
+   * `preparing`: its target makes room. `sending`: disk and memory are on their way, and it runs on
+   * at its source. `resuming`: it is its target's. `canceling`: its source goes on with it.
+   */
+  readonly status?:
+    | "preparing"
+    | "sending"
+    | "resuming"
+    | "canceling"
+    | "done"
+    | "canceled"
+    | "failed"
+    | undefined;
+  /** Id of a host: only moves from it, or to it. */
+  readonly host?: string | undefined;
+  /** Id of a sandbox, a machine or a snapshot. */
+  readonly vm?: string | undefined;
+}
+
+export class Moves {
+  protected readonly http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.http = http;
+  }
+
+  /**
+   * List moves. VMs and snapshots on their way from one host to another, and moves that ended
+   * within a day, newest first.
+   */
+  list(filter: MoveFilter = {}, options: CallOptions = {}): AsyncGenerator<Move, void> {
+    return everyItem((cursor) => this.page({ ...filter, cursor }, options));
+  }
+
+  /** Reads one page of `list`. */
+  page(query: MoveFilter & PageOptions = {}, options: CallOptions = {}): Promise<Page<Move>> {
+    return this.http.json<Page<Move>>({ method: "GET", path: "/v1/moves", query: { ...query } }, options);
+  }
+
+  /**
+   * Get a move.
+   *
+   * Errors of its own: `move_not_found`.
+   */
+  get(id: string, options: CallOptions = {}): Promise<Move> {
+    return this.http.json<Move>({ method: "GET", path: `/v1/moves/${segment(id)}` }, options);
+  }
+
+  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  follow(id: string, options: CallOptions = {}): AsyncGenerator<Move, void> {
+    return followResource(this.http, "move", (own) => this.get(id, own), options);
+  }
+
+  /**
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has ended in
+   * another one.
+   */
+  wait(
+    id: string,
+    until: Move["status"] | readonly Move["status"][],
+    options: CallOptions = {},
+  ): Promise<Move> {
+    return waitForStatus(this.follow(id, options), until);
+  }
+}

@@ -1,0 +1,17 @@
+// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
+
+import type { SizeList } from "@skerry/contract/platform/size-list";
+import type { CallOptions, HttpClient } from "../http/http.ts";
+
+export class Sizes {
+  protected readonly http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.http = http;
+  }
+
+  /** List sizes. The sizes that a microVM can have. */
+  async list(options: CallOptions = {}): Promise<SizeList["items"]> {
+    return (await this.http.json<SizeList>({ method: "GET", path: "/v1/sizes" }, options)).items;
+  }
+}
