@@ -69,6 +69,19 @@ class AbandonedTest(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(leaving.calls(), calls)
                 self.assert_same_creation(server.received[:2])
 
+    async def test_a_creation_with_a_key_of_the_caller_is_left_for_the_caller_to_find(self) -> None:
+        begun = threading.Event()
+        leaving = Leaving(begun.set)
+        with leaving.server:
+            async with AsyncSkerry(leaving.server.base_url, token="sk_test") as skerry:
+                task = asyncio.ensure_future(skerry.sandboxes.create(template="base", idempotency_key="mine"))
+                await asyncio.to_thread(begun.wait, 60)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                await skerry.sandboxes.create(template="base", idempotency_key="mine")
+        self.assertEqual(leaving.calls(), SANDBOX_CALLS[:2])
+
     async def test_one_that_is_refused_after_its_caller_has_left_is_nobodys_error(self) -> None:
         begun = threading.Event()
         leaving = Leaving(begun.set, status=403)

@@ -13,6 +13,7 @@ from skerry import (
     SkerryApiError,
     SkerryConnectionError,
     SkerryError,
+    SkerryInputError,
     UnavailableError,
 )
 from skerry.types import ERROR_STATUS
@@ -164,6 +165,16 @@ class ErrorsTest(unittest.TestCase):
     def test_not_found_is_told_from_the_rest(self) -> None:
         with flaky(1, refusal("sandbox_not_found", 404)) as server, Skerry(server.base_url, token="sk_test") as skerry:
             self.assertRaises(NotFoundError, skerry.sandboxes.get, "sbx_0")
+
+    def test_a_creation_takes_the_key_of_its_caller_where_that_can_be_one(self) -> None:
+        with flaky(0, Handler.break_off) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            skerry.sandboxes.create(template="base", idempotency_key="order-7")
+            skerry.builds.retry("bld_0", idempotency_key="order-8")
+            self.assertEqual([request.headers["idempotency-key"] for request in server.received], ["order-7", "order-8"])
+            for key in ("", "a b", "a\r\nx-org-id: org_1", "k" * 256, "ü"):
+                with self.assertRaises(SkerryInputError):
+                    skerry.sandboxes.create(template="base", idempotency_key=key)
+            self.assertEqual(len(server.received), 2)
 
 
 if __name__ == "__main__":

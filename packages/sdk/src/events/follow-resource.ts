@@ -1,17 +1,17 @@
 // One resource as it changes, and the wait for a status of it.
 
-import type { ResourceEventKind, ResourceOfKind } from "@skerry/contract/events/resource-event";
+import type { ResourceEventKind } from "@skerry/contract/events/resource-event";
 import { SkerryStatusError } from "../errors/errors.ts";
 import type { CallOptions, HttpClient } from "../http/http.ts";
 import { followEvents } from "./events.ts";
 
 /** Reads it anew with each change, because a state that was told may be older than what was read before. */
-export async function* followResource<Kind extends ResourceEventKind>(
+export async function* followResource<Resource extends { readonly id: string } | { readonly name: string }>(
   http: HttpClient,
-  kind: Kind,
-  read: (options: CallOptions) => Promise<ResourceOfKind[Kind]>,
+  kind: ResourceEventKind,
+  read: (options: CallOptions) => Promise<Resource>,
   options: CallOptions,
-): AsyncGenerator<ResourceOfKind[Kind], void> {
+): AsyncGenerator<Resource, void> {
   let id: string | undefined;
   // It is followed first and read then, so that no change falls between the two.
   for await (const change of followEvents(http, { kinds: [kind] }, options)) {

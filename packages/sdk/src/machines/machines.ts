@@ -13,6 +13,7 @@ import type {
 import type { MachineEnd } from "@skerry/contract/machines/machine-end";
 import { orDestroyed } from "../http/abandoned-creation.ts";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "../errors/errors.ts";
+import { followResource, waitForStatus } from "../events/follow-resource.ts";
 import { readEvents } from "../http/event-stream.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import {
@@ -238,6 +239,20 @@ export class Machines extends VmCalls {
     }
     const message = `The connection to ${this.http.baseUrl} ended before the log did.`;
     throw new SkerryConnectionError(this.http.baseUrl, message);
+  }
+
+  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  follow(id: string, options: CallOptions = {}): AsyncGenerator<Machine, void> {
+    return followResource(this.http, "machine", (own) => this.get(id, own), options);
+  }
+
+  /** Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has failed or is destroyed instead. */
+  wait(
+    id: string,
+    until: Machine["status"] | readonly Machine["status"][],
+    options: CallOptions = {},
+  ): Promise<Machine> {
+    return waitForStatus(this.follow(id, options), until);
   }
 
   #setPower(id: string, { act, answerWithinMs, body }: PowerCall, options: CallOptions): Promise<Machine> {

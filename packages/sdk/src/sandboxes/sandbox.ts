@@ -28,6 +28,11 @@ import type { CallOptions, CreateOptions } from "../http/http.ts";
 export interface SandboxCalls extends VmCalls {
   get(id: string, options?: CallOptions): Promise<Sandbox>;
   update(id: string, changes: SandboxUpdateRequest, options?: CallOptions): Promise<Sandbox>;
+  wait(
+    id: string,
+    until: SandboxInfo["status"] | readonly SandboxInfo["status"][],
+    options?: CallOptions,
+  ): Promise<Sandbox>;
   keepalive(id: string, timeout?: Duration, options?: CallOptions): Promise<Sandbox>;
   pause(id: string, options?: CallOptions): Promise<Sandbox>;
   resume(id: string, options?: CallOptions): Promise<Sandbox>;
@@ -78,6 +83,15 @@ export class Sandbox {
 
   async refresh(options: CallOptions = {}): Promise<this> {
     this.#info = (await this.#sandboxes.get(this.id, options)).info;
+    return this;
+  }
+
+  /** See `Sandboxes.wait`. */
+  async wait(
+    until: SandboxInfo["status"] | readonly SandboxInfo["status"][],
+    options: CallOptions = {},
+  ): Promise<this> {
+    this.#info = (await this.#sandboxes.wait(this.id, until, options)).info;
     return this;
   }
 

@@ -10,6 +10,7 @@ import type {
   SandboxUpdateRequest,
 } from "@skerry/contract/sandboxes/sandbox";
 import { orDestroyed } from "../http/abandoned-creation.ts";
+import { followResource, waitForStatus } from "../events/follow-resource.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import {
   everyItem,
@@ -172,6 +173,20 @@ export class Sandboxes extends VmCalls {
     const path = `${this.at(id)}/rollback`;
     const call = { method: "POST", path, json: { snapshot }, answerWithinMs: CREATE_WITHIN_MS } as const;
     return new Sandbox(this, await this.http.json<SandboxInfo>(call, options));
+  }
+
+  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  follow(id: string, options: CallOptions = {}): AsyncGenerator<Sandbox, void> {
+    return followResource(this.http, "sandbox", (own) => this.get(id, own), options);
+  }
+
+  /** Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has failed or is destroyed instead. */
+  wait(
+    id: string,
+    until: SandboxInfo["status"] | readonly SandboxInfo["status"][],
+    options: CallOptions = {},
+  ): Promise<Sandbox> {
+    return waitForStatus(this.follow(id, options), until);
   }
 
   async #act(id: string, verb: "pause" | "resume", options: CallOptions): Promise<Sandbox> {

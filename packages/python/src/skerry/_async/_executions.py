@@ -28,8 +28,8 @@ class AsyncExecutions:
     def _at(self, execution: str) -> str:
         return f"{self._path}/{segment(execution)}"
 
-    async def start(self, fields: Mapping[str, object]) -> Execution:
-        return await self._http.json(Request("POST", self._path, json=fields, creates=True), Execution)
+    async def start(self, fields: Mapping[str, object], key: Optional[str]) -> Execution:
+        return await self._http.json(Request("POST", self._path, json=fields, creates=True, key=key), Execution)
 
     async def page(self, limit: Optional[int], cursor: Optional[str]) -> Page[Execution]:
         request = Request("GET", self._path, query={"limit": limit, "cursor": cursor})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import AsyncGenerator, AsyncIterator, Dict, List, Mapping, Optional, cast
+from typing import AsyncGenerator, AsyncIterator, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
@@ -28,6 +28,7 @@ from ..types import (
 from ._http import AsyncHttp
 from ._streams import AsyncStream, every_item
 from ._vm_calls import AsyncVmCalls
+from ._wait import wait_for_status
 
 
 @tells_names
@@ -52,6 +53,7 @@ class AsyncMachines(AsyncVmCalls):
         check: Optional[MachineCreateRequestCheck] = None,
         autostop: Optional[MachineCreateRequestAutostop] = None,
         autostart: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Machine:
         """Creates a machine and waits until it runs.
 
@@ -78,7 +80,9 @@ class AsyncMachines(AsyncVmCalls):
             "autostop": autostop,
             "autostart": autostart,
         }
-        request = Request("POST", "/v1/machines", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", "/v1/machines", json=fields, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         return await self._http.created(request, Machine, lambda made: Request("DELETE", self._at(made["id"])))
 
     async def get(self, id: str) -> Machine:
@@ -165,10 +169,12 @@ class AsyncMachines(AsyncVmCalls):
         found = await self._http.json(Request("GET", f"{self._at(id)}/restarts", query=query), MachineEndList)
         return Page(found["items"], found["next_cursor"])
 
-    async def fork(self, id: str, *, count: int = 1) -> List[Machine]:
+    async def fork(self, id: str, *, count: int = 1, idempotency_key: Optional[str] = None) -> List[Machine]:
         """Makes ``count`` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself."""
         path = f"{self._at(id)}/fork"
-        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", path, json={"count": count}, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         return (await self._http.json(request, MachineForks))["items"]
 
     async def rollback(self, id: str, *, snapshot: str) -> Machine:
@@ -207,6 +213,13 @@ class AsyncMachines(AsyncVmCalls):
         """Stops a machine and starts it again; one that does not run is started."""
         request = Request("POST", f"{self._at(id)}/restart", answer_within_s=STOP_WITHIN_S + CREATE_WITHIN_S)
         return await self._http.json(request, Machine)
+
+    async def wait(
+        self, id: str, until: Union[MachineStatus, Sequence[MachineStatus]], *, timeout_s: Optional[float] = None
+    ) -> Machine:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has failed or is destroyed instead,
+        and after ``timeout_s`` seconds."""
+        return await wait_for_status(lambda: self.get(id), until, timeout_s)
 
     async def destroy(self, id: str) -> None:
         """Destroys a machine and its disk. Works from every status, and more than once."""

@@ -26,6 +26,7 @@ from ..types import (
     SandboxForks,
     SandboxInfo,
     SandboxInfoStatus,
+    SandboxInfoStatus,
     SandboxList,
     SandboxUpdateRequest,
     SignedUrl,
@@ -38,6 +39,7 @@ from ._content import AsyncUploadContent
 from ._file_system import AsyncFileSystem
 from ._http import AsyncHttp
 from ._streams import AsyncStream, every_item
+from ._wait import wait_for_status
 from ._vm_calls import DOWNLOAD_MAX_BYTES, AsyncVmCalls
 
 
@@ -61,6 +63,7 @@ class AsyncSandboxes(AsyncVmCalls):
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
+        idempotency_key: Optional[str] = None,
     ) -> AsyncSandbox:
         """Creates a sandbox and waits until it is usable.
 
@@ -84,7 +87,9 @@ class AsyncSandboxes(AsyncVmCalls):
             "metadata": metadata,
             "egress": egress,
         }
-        request = Request("POST", "/v1/sandboxes", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", "/v1/sandboxes", json=fields, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         created = await self._http.created(request, SandboxInfo, lambda info: Request("DELETE", self._at(info["id"])))
         return AsyncSandbox(self, created)
 
@@ -157,6 +162,13 @@ class AsyncSandboxes(AsyncVmCalls):
         items = [AsyncSandbox(self, info) for info in found["items"]]
         return CountedPage(items, found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
+    async def wait(
+        self, id: str, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+    ) -> AsyncSandbox:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has failed or is destroyed instead,
+        and after ``timeout_s`` seconds."""
+        return await wait_for_status(lambda: self.get(id), until, timeout_s)
+
     async def destroy(self, id: str) -> None:
         """Destroys a sandbox. Works from every status, and more than once."""
         await self._http.done(Request("DELETE", self._at(id)))
@@ -186,10 +198,12 @@ class AsyncSandboxes(AsyncVmCalls):
         request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
         return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
 
-    async def fork(self, id: str, *, count: int = 1) -> List[AsyncSandbox]:
+    async def fork(self, id: str, *, count: int = 1, idempotency_key: Optional[str] = None) -> List[AsyncSandbox]:
         """Makes ``count`` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself."""
         path = f"{self._at(id)}/fork"
-        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", path, json={"count": count}, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         made = await self._http.json(request, SandboxForks)
         return [AsyncSandbox(self, info) for info in made["items"]]
 
@@ -227,6 +241,13 @@ class AsyncSandbox:
         self._info = (await self._sandboxes.get(self.id)).info
         return self
 
+    async def wait(
+        self, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+    ) -> AsyncSandbox:
+        """As ``AsyncSandboxes.wait``."""
+        self._info = (await self._sandboxes.wait(self.id, until, timeout_s=timeout_s)).info
+        return self
+
     async def update(self, changes: SandboxUpdateRequest) -> AsyncSandbox:
         """See ``AsyncSandboxes.update``."""
         self._info = (await self._sandboxes.update(self.id, changes)).info
@@ -247,13 +268,13 @@ class AsyncSandbox:
         self._info = (await self._sandboxes.resume(self.id)).info
         return self
 
-    async def snapshot(self, *, name: Optional[str] = None) -> Snapshot:
+    async def snapshot(self, *, name: Optional[str] = None, idempotency_key: Optional[str] = None) -> Snapshot:
         """See ``AsyncSandboxes.snapshot``."""
-        return await self._sandboxes.snapshot(self.id, name=name)
+        return await self._sandboxes.snapshot(self.id, name=name, idempotency_key=idempotency_key)
 
-    async def fork(self, count: int = 1) -> List[AsyncSandbox]:
+    async def fork(self, count: int = 1, *, idempotency_key: Optional[str] = None) -> List[AsyncSandbox]:
         """See ``AsyncSandboxes.fork``."""
-        return await self._sandboxes.fork(self.id, count=count)
+        return await self._sandboxes.fork(self.id, count=count, idempotency_key=idempotency_key)
 
     async def rollback(self, snapshot: str) -> AsyncSandbox:
         """See ``AsyncSandboxes.rollback``."""
@@ -357,6 +378,7 @@ class AsyncSandbox:
         rows: Optional[int] = None,
         keep_output: Optional[bool] = None,
         destroy_sandbox: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Execution:
         """See ``AsyncSandboxes.start_execution``."""
         return await self._sandboxes.start_execution(
@@ -372,6 +394,7 @@ class AsyncSandbox:
             rows=rows,
             keep_output=keep_output,
             destroy_sandbox=destroy_sandbox,
+            idempotency_key=idempotency_key,
         )
 
     async def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:

@@ -18,9 +18,10 @@ class AsyncTemplates(AsyncGeneratedTemplates):
         super().__init__(http)
         self._builds = AsyncBuilds(http)
 
-    async def begin_build(self, request: BuildRequest) -> Build:
+    async def begin_build(self, request: BuildRequest, *, idempotency_key: Optional[str] = None) -> Build:
         """Begins a build, and returns as soon as there is one; ``builds`` says how far it is."""
-        return await self._http.json(Request("POST", "/v1/templates", json=request, creates=True), Build)
+        call = Request("POST", "/v1/templates", json=request, creates=True, key=idempotency_key)
+        return await self._http.json(call, Build)
 
     async def build(
         self,
@@ -46,10 +47,13 @@ class AsyncTemplates(AsyncGeneratedTemplates):
             await self._builds.send_context(begun["id"], context)
         return await self._until_end(begun)
 
-    async def begin_push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+    async def begin_push(
+        self, name_or_id: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
+    ) -> Build:
         """Begins a push, and returns as soon as there is its build; ``builds`` says how far it is."""
         path = f"/v1/templates/{segment(name_or_id)}/push"
-        return await self._http.json(Request("POST", path, json=request, creates=True), Build)
+        call = Request("POST", path, json=request, creates=True, key=idempotency_key)
+        return await self._http.json(call, Build)
 
     async def push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
         """Pushes a version to a registry as an OCI image, and returns when that has ended: ``status`` is ``ready``, and ``pushed`` has the digest, or it is ``failed`` or ``canceled``."""

@@ -59,10 +59,14 @@ class AsyncVmCalls:
         """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
         return await self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
 
-    async def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
+    async def snapshot(
+        self, id: str, *, name: Optional[str] = None, idempotency_key: Optional[str] = None
+    ) -> Snapshot:
         """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, and ``rollback`` goes back to it."""
         path = f"{self._at(id)}/snapshots"
-        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", path, json={"name": name}, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         return await self._http.json(request, Snapshot)
 
     async def events(
@@ -193,6 +197,7 @@ class AsyncVmCalls:
         rows: Optional[int] = None,
         keep_output: Optional[bool] = None,
         destroy_sandbox: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Execution:
         """Starts a shell command that belongs to no connection: it ends by itself, after ``timeout`` (default: none), when it has had no reader
         for ``reattach`` (default: it needs none), or with its VM. ``stdin_open``: it reads what ``send_execution_stdin`` sends; ``tty``: it has
@@ -211,7 +216,7 @@ class AsyncVmCalls:
             "keep_output": keep_output,
             "destroy_sandbox": destroy_sandbox,
         }
-        return await self._executions(id).start(fields)
+        return await self._executions(id).start(fields, idempotency_key)
 
     async def list_executions(
         self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None

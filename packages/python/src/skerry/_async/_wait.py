@@ -26,10 +26,16 @@ async def wait_for_status(
     pause_s = _FIRST_PAUSE_S
     while True:
         resource = await read()
-        status = str(cast(Mapping[str, object], resource)["status"])
+        status = _status_of(resource)
         if status in wanted:
             return resource
         if status in _ENDED or (deadline is not None and time.monotonic() > deadline):
             raise SkerryStatusError(status, wanted, is_over=status in _ENDED)
         await asyncio.sleep(pause_s)
         pause_s = min(_PAUSE_MAX_S, pause_s * 1.5)
+
+
+def _status_of(resource: object) -> str:
+    """A sandbox in hand has its fields in ``info``."""
+    fields = getattr(resource, "info", resource)
+    return str(cast(Mapping[str, object], fields)["status"])

@@ -29,8 +29,8 @@ class Executions:
     def _at(self, execution: str) -> str:
         return f"{self._path}/{segment(execution)}"
 
-    def start(self, fields: Mapping[str, object]) -> Execution:
-        return self._http.json(Request("POST", self._path, json=fields, creates=True), Execution)
+    def start(self, fields: Mapping[str, object], key: Optional[str]) -> Execution:
+        return self._http.json(Request("POST", self._path, json=fields, creates=True, key=key), Execution)
 
     def page(self, limit: Optional[int], cursor: Optional[str]) -> Page[Execution]:
         request = Request("GET", self._path, query={"limit": limit, "cursor": cursor})

@@ -68,7 +68,8 @@ class Http:
 
     def created(self, request: Request, answer: Type[Answer], destruction: Callable[[Answer], Request]) -> Answer:
         """The JSON of a creation. Where its caller stops waiting (a canceled task, Ctrl-C, a signal's exception), or the server is silent for
-        too long, what comes of it is destroyed in the background: the caller would never learn its id."""
+        too long, what comes of it is destroyed in the background: the caller would never learn its id. With a key of its own the caller can
+        ask again, and nothing is destroyed."""
         sent = request.with_key()
         try:
             return self.json(sent, answer)
@@ -77,7 +78,7 @@ class Http:
             raise
         except BaseException as error:
             # One that broke has been sent again already.
-            if not (isinstance(error, SkerryConnectionError) and error.broke):
+            if request.key is None and not (isinstance(error, SkerryConnectionError) and error.broke):
                 self._abandoned.start(lambda: self._destroy_abandoned(sent, answer, destruction))
             raise
 

@@ -27,6 +27,7 @@ from ..types import (
     SandboxForks,
     SandboxInfo,
     SandboxInfoStatus,
+    SandboxInfoStatus,
     SandboxList,
     SandboxUpdateRequest,
     SignedUrl,
@@ -39,6 +40,7 @@ from ._content import UploadContent
 from ._file_system import FileSystem
 from ._http import Http
 from ._streams import Stream, every_item
+from ._wait import wait_for_status
 from ._vm_calls import DOWNLOAD_MAX_BYTES, VmCalls
 
 
@@ -62,6 +64,7 @@ class Sandboxes(VmCalls):
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Sandbox:
         """Creates a sandbox and waits until it is usable.
 
@@ -85,7 +88,9 @@ class Sandboxes(VmCalls):
             "metadata": metadata,
             "egress": egress,
         }
-        request = Request("POST", "/v1/sandboxes", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", "/v1/sandboxes", json=fields, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         created = self._http.created(request, SandboxInfo, lambda info: Request("DELETE", self._at(info["id"])))
         return Sandbox(self, created)
 
@@ -158,6 +163,13 @@ class Sandboxes(VmCalls):
         items = [Sandbox(self, info) for info in found["items"]]
         return CountedPage(items, found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
+    def wait(
+        self, id: str, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+    ) -> Sandbox:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has failed or is destroyed instead,
+        and after ``timeout_s`` seconds."""
+        return wait_for_status(lambda: self.get(id), until, timeout_s)
+
     def destroy(self, id: str) -> None:
         """Destroys a sandbox. Works from every status, and more than once."""
         self._http.done(Request("DELETE", self._at(id)))
@@ -187,10 +199,12 @@ class Sandboxes(VmCalls):
         request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
         return Sandbox(self, self._http.json(request, SandboxInfo))
 
-    def fork(self, id: str, *, count: int = 1) -> List[Sandbox]:
+    def fork(self, id: str, *, count: int = 1, idempotency_key: Optional[str] = None) -> List[Sandbox]:
         """Makes ``count`` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself."""
         path = f"{self._at(id)}/fork"
-        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        request = Request(
+            "POST", path, json={"count": count}, creates=True, key=idempotency_key, answer_within_s=CREATE_WITHIN_S
+        )
         made = self._http.json(request, SandboxForks)
         return [Sandbox(self, info) for info in made["items"]]
 
@@ -228,6 +242,13 @@ class Sandbox:
         self._info = (self._sandboxes.get(self.id)).info
         return self
 
+    def wait(
+        self, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+    ) -> Sandbox:
+        """As ``Sandboxes.wait``."""
+        self._info = (self._sandboxes.wait(self.id, until, timeout_s=timeout_s)).info
+        return self
+
     def update(self, changes: SandboxUpdateRequest) -> Sandbox:
         """See ``Sandboxes.update``."""
         self._info = (self._sandboxes.update(self.id, changes)).info
@@ -248,13 +269,13 @@ class Sandbox:
         self._info = (self._sandboxes.resume(self.id)).info
         return self
 
-    def snapshot(self, *, name: Optional[str] = None) -> Snapshot:
+    def snapshot(self, *, name: Optional[str] = None, idempotency_key: Optional[str] = None) -> Snapshot:
         """See ``Sandboxes.snapshot``."""
-        return self._sandboxes.snapshot(self.id, name=name)
+        return self._sandboxes.snapshot(self.id, name=name, idempotency_key=idempotency_key)
 
-    def fork(self, count: int = 1) -> List[Sandbox]:
+    def fork(self, count: int = 1, *, idempotency_key: Optional[str] = None) -> List[Sandbox]:
         """See ``Sandboxes.fork``."""
-        return self._sandboxes.fork(self.id, count=count)
+        return self._sandboxes.fork(self.id, count=count, idempotency_key=idempotency_key)
 
     def rollback(self, snapshot: str) -> Sandbox:
         """See ``Sandboxes.rollback``."""
@@ -358,6 +379,7 @@ class Sandbox:
         rows: Optional[int] = None,
         keep_output: Optional[bool] = None,
         destroy_sandbox: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Execution:
         """See ``Sandboxes.start_execution``."""
         return self._sandboxes.start_execution(
@@ -373,6 +395,7 @@ class Sandbox:
             rows=rows,
             keep_output=keep_output,
             destroy_sandbox=destroy_sandbox,
+            idempotency_key=idempotency_key,
         )
 
     def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:

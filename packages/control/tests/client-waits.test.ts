@@ -1,0 +1,77 @@
+// Waits for the status of a resource, and what follows it as it changes, in both clients.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Skerry, SkerryApiError, SkerryStatusError } from "@skerry/sdk";
+import { newBuild } from "./support/builds.ts";
+import { PythonBatch } from "./support/client-batches.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+let skerry: Skerry;
+let python: PythonBatch;
+
+beforeAll(async () => {
+  await world.beat();
+  skerry = new Skerry({ baseUrl: world.url, token: world.token });
+  python = PythonBatch.start({ url: world.url, token: world.token });
+});
+afterAll(async () => python[Symbol.asyncDispose]());
+
+async function sandbox() {
+  return skerry.sandboxes.create({ template: "base", mode: "persistent" });
+}
+
+test("a resource is followed from what it is, through each change, until its reader leaves", async () => {
+  const { id } = await newBuild(world, { context: true });
+  const seen: string[] = [];
+  for await (const { status } of skerry.builds.follow(id)) {
+    if (seen.length === 0) await skerry.builds.cancel(id);
+    seen.push(status);
+    if (status === "canceled") break;
+  }
+  expect(seen[0]).toBe("queued");
+  expect(seen.at(-1)).toBe("canceled");
+});
+
+test("a status that is there already, or comes, ends the wait", async () => {
+  const made = await sandbox();
+  expect((await skerry.sandboxes.wait(made.id, "running")).id).toBe(made.id);
+  const waits = made.wait(["paused", "destroyed"]);
+  await skerry.sandboxes.pause(made.id);
+  expect((await waits).status).toBe("paused");
+  await made.destroy();
+});
+
+test("a resource that has ended otherwise ends the wait with its last state", async () => {
+  const { id } = await newBuild(world, { context: true });
+  const waits = skerry.builds.wait(id, "ready").catch((error: unknown) => error);
+  await skerry.builds.cancel(id);
+  const error = await waits;
+  expect(error).toBeInstanceOf(SkerryStatusError);
+  expect(error).toMatchObject({ code: "status_not_reached", resource: { id, status: "canceled" } });
+  await expect(python.evaluate("python", `skerry.builds.wait("${id}", "ready")`)).rejects.toThrow(
+    /SkerryStatusError.*It is canceled, and will not be ready/,
+  );
+});
+
+test("a resource that there is not, and a caller that stops waiting, end it at once", async () => {
+  const missing = "bld_00000000000000000000000000";
+  await expect(skerry.builds.wait(missing, "ready")).rejects.toBeInstanceOf(SkerryApiError);
+  const { id } = await newBuild(world, { context: true });
+  const stop = new AbortController();
+  const waits = skerry.builds.wait(id, "ready", { signal: stop.signal });
+  stop.abort(new Error("enough"));
+  await expect(waits).rejects.toThrow("enough");
+});
+
+test.each(["python", "asyncio"] as const)(
+  "%s waits for a status, for as long as it is told",
+  async (client) => {
+    const made = await sandbox();
+    const call = (until: string, rest = "") =>
+      python.evaluate(client, `skerry.sandboxes.wait("${made.id}", ${until}${rest})`);
+    expect(await call('["paused", "running"]')).toMatchObject({ id: made.id, status: "running" });
+    await expect(call('"paused"', ", timeout_s=0")).rejects.toThrow(/It is running, and not paused in time/);
+    await made.destroy();
+  },
+);
