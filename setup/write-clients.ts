@@ -6,6 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { format, type FormatConfig } from "oxfmt";
+import { boundCalls } from "./clients/python-bound.ts";
 import { pythonFiles } from "./clients/python-methods.ts";
 import { synchronous } from "./clients/python-sync.ts";
 import { pythonTypes } from "./clients/python-types.ts";
@@ -41,6 +42,8 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
   for (const [name, text] of await formatted(await sdkFiles()))
     files.set(`packages/sdk/src/generated/${name}`, text);
   for (const [name, text] of pythonFiles(types)) files.set(`${python}/_async/_generated/${name}`, text);
+  const vmCalls = readFileSync(join(root, python, "_async/_vm_calls.py"), "utf8");
+  files.set(`${python}/_async/_generated/_bound_calls.py`, boundCalls(vmCalls));
   for (const path of filesIn(`${python}/_async`).filter((one) => !one.includes("/_generated/")))
     files.set(path.replace("_async", "_sync"), synchronous(path, textOf(path) ?? ""));
   for (const [path, text] of [...files].filter(([one]) => one.includes("/_async/")))

@@ -295,12 +295,16 @@ class Imports {
   }
 
   text(): string {
-    // The standard library first, then files from above to beside.
-    const imports = [...this.#names].toSorted(([a], [b]) => dotsOf(b) - dotsOf(a) || (a < b ? -1 : 1));
-    const own = imports.filter(([file]) => dotsOf(file) > 0).map(importText);
-    const library = imports.filter(([file]) => dotsOf(file) === 0).map(importText);
-    return [...library, ...(library.length === 0 ? [] : ["\n"]), ...own].join("");
+    return importsText([...this.#names]);
   }
+}
+
+/** The standard library first, then files from above to beside. */
+export function importsText(imports: readonly (readonly [string, ReadonlySet<string>])[]): string {
+  const sorted = imports.toSorted(([a], [b]) => dotsOf(b) - dotsOf(a) || (a < b ? -1 : 1));
+  const own = sorted.filter(([file]) => dotsOf(file) > 0).map(importText);
+  const library = sorted.filter(([file]) => dotsOf(file) === 0).map(importText);
+  return [...library, ...(library.length === 0 ? [] : ["\n"]), ...own].join("");
 }
 
 function dotsOf(file: string): number {

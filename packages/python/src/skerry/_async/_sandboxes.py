@@ -5,42 +5,26 @@ from __future__ import annotations
 from types import TracebackType
 from typing import AsyncIterator, List, Mapping, Optional, Sequence, Type, Union, cast
 
-from .._command import Command
 from .._create_call import needs_template
 from .._other_names import tells_names
-from .._page import CountedPage, Page
+from .._page import CountedPage
 from .._request import CREATE_WITHIN_S, Request, vm_filter
-from ..events import ExecuteEvent, FollowEvent
 from ..types import (
-    DirectoryListing,
-    EgressReport,
     EgressRequest,
-    EgressRequestMode,
-    ExecuteResponse,
-    Execution,
-    FileWritten,
-    KillRequestSignal,
-    PortAccess,
-    PortList,
     SandboxCreateRequestMode,
     SandboxForks,
     SandboxInfo,
     SandboxInfoStatus,
-    SandboxInfoStatus,
     SandboxList,
     SandboxUpdateRequest,
-    SignedUrl,
-    Snapshot,
     SizeName,
-    VmEvent,
-    VmMetrics,
 )
-from ._content import AsyncUploadContent
 from ._file_system import AsyncFileSystem
+from ._generated._bound_calls import AsyncBoundCalls
 from ._http import AsyncHttp
-from ._streams import AsyncStream, every_item
+from ._streams import every_item
 from ._wait import wait_for_status
-from ._vm_calls import DOWNLOAD_MAX_BYTES, AsyncVmCalls
+from ._vm_calls import AsyncVmCalls
 
 
 @tells_names
@@ -215,11 +199,12 @@ class AsyncSandboxes(AsyncVmCalls):
 
 
 @tells_names
-class AsyncSandbox:
+class AsyncSandbox(AsyncBoundCalls):
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``async with`` block around it destroys
     it at its end."""
 
     def __init__(self, sandboxes: AsyncSandboxes, info: SandboxInfo) -> None:
+        super().__init__(sandboxes, info["id"])
         self._sandboxes = sandboxes
         self._info = info
 
@@ -268,10 +253,6 @@ class AsyncSandbox:
         self._info = (await self._sandboxes.resume(self.id)).info
         return self
 
-    async def snapshot(self, *, name: Optional[str] = None, idempotency_key: Optional[str] = None) -> Snapshot:
-        """See ``AsyncSandboxes.snapshot``."""
-        return await self._sandboxes.snapshot(self.id, name=name, idempotency_key=idempotency_key)
-
     async def fork(self, count: int = 1, *, idempotency_key: Optional[str] = None) -> List[AsyncSandbox]:
         """See ``AsyncSandboxes.fork``."""
         return await self._sandboxes.fork(self.id, count=count, idempotency_key=idempotency_key)
@@ -285,166 +266,6 @@ class AsyncSandbox:
         """See ``AsyncSandboxes.destroy``."""
         await self._sandboxes.destroy(self.id)
 
-    async def egress(self) -> EgressReport:
-        """See ``AsyncSandboxes.egress``."""
-        return await self._sandboxes.egress(self.id)
-
-    async def events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[VmEvent]:
-        """See ``AsyncSandboxes.events``."""
-        return await self._sandboxes.events(self.id, limit=limit, cursor=cursor)
-
-    async def metrics(self, *, since: Optional[str] = None, step: Optional[str] = None) -> VmMetrics:
-        """See ``AsyncSandboxes.metrics``."""
-        return await self._sandboxes.metrics(self.id, since=since, step=step)
-
-    async def ports(self) -> PortList:
-        """See ``AsyncSandboxes.ports``."""
-        return await self._sandboxes.ports(self.id)
-
-    async def set_port_public(self, port: int, *, public: bool) -> PortAccess:
-        """See ``AsyncSandboxes.set_port_public``."""
-        return await self._sandboxes.set_port_public(self.id, port, public=public)
-
-    async def sign_port_url(self, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
-        """See ``AsyncSandboxes.sign_port_url``."""
-        return await self._sandboxes.sign_port_url(self.id, port, expires_in=expires_in)
-
-    async def set_egress(
-        self,
-        *,
-        mode: Optional[EgressRequestMode] = None,
-        allow_cidrs: Optional[Sequence[str]] = None,
-        deny_cidrs: Optional[Sequence[str]] = None,
-        allow_ports: Optional[Sequence[int]] = None,
-        allow_domains: Optional[Sequence[str]] = None,
-        deny_domains: Optional[Sequence[str]] = None,
-        dns: Optional[bool] = None,
-        if_version: Optional[int] = None,
-    ) -> EgressReport:
-        """See ``AsyncSandboxes.set_egress``."""
-        return await self._sandboxes.set_egress(
-            self.id,
-            mode=mode,
-            allow_cidrs=allow_cidrs,
-            deny_cidrs=deny_cidrs,
-            allow_ports=allow_ports,
-            allow_domains=allow_domains,
-            deny_domains=deny_domains,
-            dns=dns,
-            if_version=if_version,
-        )
-
-    async def execute(
-        self,
-        command: Command,
-        *,
-        timeout: Optional[str] = None,
-        workdir: Optional[str] = None,
-        env: Optional[Mapping[str, str]] = None,
-        stdin: Union[str, bytes, None] = None,
-        keep_output: Optional[bool] = None,
-    ) -> ExecuteResponse:
-        """See ``AsyncSandboxes.execute``."""
-        return await self._sandboxes.execute(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
-        )
-
-    def execute_stream(
-        self,
-        command: Command,
-        *,
-        timeout: Optional[str] = None,
-        workdir: Optional[str] = None,
-        env: Optional[Mapping[str, str]] = None,
-        stdin: Union[str, bytes, None] = None,
-        keep_output: Optional[bool] = None,
-    ) -> AsyncStream[ExecuteEvent]:
-        """See ``AsyncSandboxes.execute_stream``."""
-        return self._sandboxes.execute_stream(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
-        )
-
-    async def start_execution(
-        self,
-        command: Command,
-        *,
-        workdir: Optional[str] = None,
-        env: Optional[Mapping[str, str]] = None,
-        timeout: Optional[str] = None,
-        reattach: Optional[str] = None,
-        stdin_open: Optional[bool] = None,
-        tty: Optional[bool] = None,
-        cols: Optional[int] = None,
-        rows: Optional[int] = None,
-        keep_output: Optional[bool] = None,
-        destroy_sandbox: Optional[bool] = None,
-        idempotency_key: Optional[str] = None,
-    ) -> Execution:
-        """See ``AsyncSandboxes.start_execution``."""
-        return await self._sandboxes.start_execution(
-            self.id,
-            command,
-            workdir=workdir,
-            env=env,
-            timeout=timeout,
-            reattach=reattach,
-            stdin_open=stdin_open,
-            tty=tty,
-            cols=cols,
-            rows=rows,
-            keep_output=keep_output,
-            destroy_sandbox=destroy_sandbox,
-            idempotency_key=idempotency_key,
-        )
-
-    async def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:
-        """See ``AsyncSandboxes.list_executions``."""
-        return await self._sandboxes.list_executions(self.id, limit=limit, cursor=cursor)
-
-    async def get_execution(self, execution: str) -> Execution:
-        """See ``AsyncSandboxes.get_execution``."""
-        return await self._sandboxes.get_execution(self.id, execution)
-
-    async def kill_execution(self, execution: str, *, signal: Optional[KillRequestSignal] = None) -> Execution:
-        """See ``AsyncSandboxes.kill_execution``."""
-        return await self._sandboxes.kill_execution(self.id, execution, signal=signal)
-
-    async def send_execution_stdin(self, execution: str, stdin: Union[str, bytes], *, end: bool = False) -> None:
-        """See ``AsyncSandboxes.send_execution_stdin``."""
-        await self._sandboxes.send_execution_stdin(self.id, execution, stdin, end=end)
-
-    def follow_execution(
-        self, execution: str, *, after: Optional[int] = None, hold: bool = False, reconnect_s: float = 30.0
-    ) -> AsyncStream[FollowEvent]:
-        """See ``AsyncSandboxes.follow_execution``."""
-        return self._sandboxes.follow_execution(
-            self.id, execution, after=after, hold=hold, reconnect_s=reconnect_s
-        )
-
-    async def upload(
-        self,
-        path: str,
-        content: AsyncUploadContent,
-        *,
-        mode: Optional[str] = None,
-        attributes: Optional[Mapping[str, str]] = None,
-    ) -> FileWritten:
-        """See ``AsyncSandboxes.upload``."""
-        return await self._sandboxes.upload(self.id, path, content, mode=mode, attributes=attributes)
-
-    async def download(self, path: str, *, max_bytes: int = DOWNLOAD_MAX_BYTES) -> bytes:
-        """See ``AsyncSandboxes.download``."""
-        return await self._sandboxes.download(self.id, path, max_bytes=max_bytes)
-
-    def download_stream(self, path: str) -> AsyncStream[bytes]:
-        """See ``AsyncSandboxes.download_stream``."""
-        return self._sandboxes.download_stream(self.id, path)
-
-    async def list_directory(self, path: str) -> DirectoryListing:
-        """See ``AsyncSandboxes.list_directory``."""
-        return await self._sandboxes.list_directory(self.id, path)
-
-    @property
     def files(self) -> AsyncFileSystem:
         """Its file system: see ``AsyncSandboxes.files``."""
         return self._sandboxes.files(self.id)

@@ -6,42 +6,26 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Iterator, List, Mapping, Optional, Sequence, Type, Union, cast
 
-from .._command import Command
 from .._create_call import needs_template
 from .._other_names import tells_names
-from .._page import CountedPage, Page
+from .._page import CountedPage
 from .._request import CREATE_WITHIN_S, Request, vm_filter
-from ..events import ExecuteEvent, FollowEvent
 from ..types import (
-    DirectoryListing,
-    EgressReport,
     EgressRequest,
-    EgressRequestMode,
-    ExecuteResponse,
-    Execution,
-    FileWritten,
-    KillRequestSignal,
-    PortAccess,
-    PortList,
     SandboxCreateRequestMode,
     SandboxForks,
     SandboxInfo,
     SandboxInfoStatus,
-    SandboxInfoStatus,
     SandboxList,
     SandboxUpdateRequest,
-    SignedUrl,
-    Snapshot,
     SizeName,
-    VmEvent,
-    VmMetrics,
 )
-from ._content import UploadContent
 from ._file_system import FileSystem
+from ._generated._bound_calls import BoundCalls
 from ._http import Http
-from ._streams import Stream, every_item
+from ._streams import every_item
 from ._wait import wait_for_status
-from ._vm_calls import DOWNLOAD_MAX_BYTES, VmCalls
+from ._vm_calls import VmCalls
 
 
 @tells_names
@@ -216,11 +200,12 @@ class Sandboxes(VmCalls):
 
 
 @tells_names
-class Sandbox:
+class Sandbox(BoundCalls):
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``with`` block around it destroys
     it at its end."""
 
     def __init__(self, sandboxes: Sandboxes, info: SandboxInfo) -> None:
+        super().__init__(sandboxes, info["id"])
         self._sandboxes = sandboxes
         self._info = info
 
@@ -269,10 +254,6 @@ class Sandbox:
         self._info = (self._sandboxes.resume(self.id)).info
         return self
 
-    def snapshot(self, *, name: Optional[str] = None, idempotency_key: Optional[str] = None) -> Snapshot:
-        """See ``Sandboxes.snapshot``."""
-        return self._sandboxes.snapshot(self.id, name=name, idempotency_key=idempotency_key)
-
     def fork(self, count: int = 1, *, idempotency_key: Optional[str] = None) -> List[Sandbox]:
         """See ``Sandboxes.fork``."""
         return self._sandboxes.fork(self.id, count=count, idempotency_key=idempotency_key)
@@ -286,166 +267,6 @@ class Sandbox:
         """See ``Sandboxes.destroy``."""
         self._sandboxes.destroy(self.id)
 
-    def egress(self) -> EgressReport:
-        """See ``Sandboxes.egress``."""
-        return self._sandboxes.egress(self.id)
-
-    def events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[VmEvent]:
-        """See ``Sandboxes.events``."""
-        return self._sandboxes.events(self.id, limit=limit, cursor=cursor)
-
-    def metrics(self, *, since: Optional[str] = None, step: Optional[str] = None) -> VmMetrics:
-        """See ``Sandboxes.metrics``."""
-        return self._sandboxes.metrics(self.id, since=since, step=step)
-
-    def ports(self) -> PortList:
-        """See ``Sandboxes.ports``."""
-        return self._sandboxes.ports(self.id)
-
-    def set_port_public(self, port: int, *, public: bool) -> PortAccess:
-        """See ``Sandboxes.set_port_public``."""
-        return self._sandboxes.set_port_public(self.id, port, public=public)
-
-    def sign_port_url(self, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
-        """See ``Sandboxes.sign_port_url``."""
-        return self._sandboxes.sign_port_url(self.id, port, expires_in=expires_in)
-
-    def set_egress(
-        self,
-        *,
-        mode: Optional[EgressRequestMode] = None,
-        allow_cidrs: Optional[Sequence[str]] = None,
-        deny_cidrs: Optional[Sequence[str]] = None,
-        allow_ports: Optional[Sequence[int]] = None,
-        allow_domains: Optional[Sequence[str]] = None,
-        deny_domains: Optional[Sequence[str]] = None,
-        dns: Optional[bool] = None,
-        if_version: Optional[int] = None,
-    ) -> EgressReport:
-        """See ``Sandboxes.set_egress``."""
-        return self._sandboxes.set_egress(
-            self.id,
-            mode=mode,
-            allow_cidrs=allow_cidrs,
-            deny_cidrs=deny_cidrs,
-            allow_ports=allow_ports,
-            allow_domains=allow_domains,
-            deny_domains=deny_domains,
-            dns=dns,
-            if_version=if_version,
-        )
-
-    def execute(
-        self,
-        command: Command,
-        *,
-        timeout: Optional[str] = None,
-        workdir: Optional[str] = None,
-        env: Optional[Mapping[str, str]] = None,
-        stdin: Union[str, bytes, None] = None,
-        keep_output: Optional[bool] = None,
-    ) -> ExecuteResponse:
-        """See ``Sandboxes.execute``."""
-        return self._sandboxes.execute(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
-        )
-
-    def execute_stream(
-        self,
-        command: Command,
-        *,
-        timeout: Optional[str] = None,
-        workdir: Optional[str] = None,
-        env: Optional[Mapping[str, str]] = None,
-        stdin: Union[str, bytes, None] = None,
-        keep_output: Optional[bool] = None,
-    ) -> Stream[ExecuteEvent]:
-        """See ``Sandboxes.execute_stream``."""
-        return self._sandboxes.execute_stream(
-            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin, keep_output=keep_output
-        )
-
-    def start_execution(
-        self,
-        command: Command,
-        *,
-        workdir: Optional[str] = None,
-        env: Optional[Mapping[str, str]] = None,
-        timeout: Optional[str] = None,
-        reattach: Optional[str] = None,
-        stdin_open: Optional[bool] = None,
-        tty: Optional[bool] = None,
-        cols: Optional[int] = None,
-        rows: Optional[int] = None,
-        keep_output: Optional[bool] = None,
-        destroy_sandbox: Optional[bool] = None,
-        idempotency_key: Optional[str] = None,
-    ) -> Execution:
-        """See ``Sandboxes.start_execution``."""
-        return self._sandboxes.start_execution(
-            self.id,
-            command,
-            workdir=workdir,
-            env=env,
-            timeout=timeout,
-            reattach=reattach,
-            stdin_open=stdin_open,
-            tty=tty,
-            cols=cols,
-            rows=rows,
-            keep_output=keep_output,
-            destroy_sandbox=destroy_sandbox,
-            idempotency_key=idempotency_key,
-        )
-
-    def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:
-        """See ``Sandboxes.list_executions``."""
-        return self._sandboxes.list_executions(self.id, limit=limit, cursor=cursor)
-
-    def get_execution(self, execution: str) -> Execution:
-        """See ``Sandboxes.get_execution``."""
-        return self._sandboxes.get_execution(self.id, execution)
-
-    def kill_execution(self, execution: str, *, signal: Optional[KillRequestSignal] = None) -> Execution:
-        """See ``Sandboxes.kill_execution``."""
-        return self._sandboxes.kill_execution(self.id, execution, signal=signal)
-
-    def send_execution_stdin(self, execution: str, stdin: Union[str, bytes], *, end: bool = False) -> None:
-        """See ``Sandboxes.send_execution_stdin``."""
-        self._sandboxes.send_execution_stdin(self.id, execution, stdin, end=end)
-
-    def follow_execution(
-        self, execution: str, *, after: Optional[int] = None, hold: bool = False, reconnect_s: float = 30.0
-    ) -> Stream[FollowEvent]:
-        """See ``Sandboxes.follow_execution``."""
-        return self._sandboxes.follow_execution(
-            self.id, execution, after=after, hold=hold, reconnect_s=reconnect_s
-        )
-
-    def upload(
-        self,
-        path: str,
-        content: UploadContent,
-        *,
-        mode: Optional[str] = None,
-        attributes: Optional[Mapping[str, str]] = None,
-    ) -> FileWritten:
-        """See ``Sandboxes.upload``."""
-        return self._sandboxes.upload(self.id, path, content, mode=mode, attributes=attributes)
-
-    def download(self, path: str, *, max_bytes: int = DOWNLOAD_MAX_BYTES) -> bytes:
-        """See ``Sandboxes.download``."""
-        return self._sandboxes.download(self.id, path, max_bytes=max_bytes)
-
-    def download_stream(self, path: str) -> Stream[bytes]:
-        """See ``Sandboxes.download_stream``."""
-        return self._sandboxes.download_stream(self.id, path)
-
-    def list_directory(self, path: str) -> DirectoryListing:
-        """See ``Sandboxes.list_directory``."""
-        return self._sandboxes.list_directory(self.id, path)
-
-    @property
     def files(self) -> FileSystem:
         """Its file system: see ``Sandboxes.files``."""
         return self._sandboxes.files(self.id)
