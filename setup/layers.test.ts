@@ -68,7 +68,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["skerry.ts"],
   ],
   cli: [
-    ["errors"],
+    ["errors", "generated"],
     ["output"],
     ["."],
     ["input"],
@@ -79,6 +79,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     // Of a server elsewhere, which the local `status` shows where it is not this machine's.
     ["commands/server-status.ts"],
     ["local", "commands/vms"],
+    ["commands/resources"],
     [
       "commands/builds",
       "commands/copy",

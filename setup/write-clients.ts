@@ -6,6 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { format, type FormatConfig } from "oxfmt";
+import { cliFlags } from "./clients/cli-flags.ts";
 import { boundCalls } from "./clients/python-bound.ts";
 import { pythonFiles } from "./clients/python-methods.ts";
 import { synchronous } from "./clients/python-sync.ts";
@@ -15,7 +16,12 @@ import { sdkFiles } from "./clients/sdk-methods.ts";
 const root = join(import.meta.dirname, "..");
 const python = "packages/python/src/skerry";
 /** Folders that hold nothing else. */
-const folders = ["packages/sdk/src/generated", `${python}/_async/_generated`, `${python}/_sync`];
+const folders = [
+  "packages/cli/src/generated",
+  "packages/sdk/src/generated",
+  `${python}/_async/_generated`,
+  `${python}/_sync`,
+];
 
 const written = await allFiles();
 const extra = folders.flatMap(filesIn).filter((path) => !written.has(path));
@@ -39,8 +45,11 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
   const document = readFileSync(join(root, "packages/control/openapi.json"), "utf8");
   const types = pythonTypes(JSON.parse(document) as Record<string, unknown>);
   const files = new Map([[`${python}/types.py`, types.text]]);
-  for (const [name, text] of await formatted(await sdkFiles()))
-    files.set(`packages/sdk/src/generated/${name}`, text);
+  const sdk = [...(await sdkFiles())].map(
+    ([name, text]) => [`packages/sdk/src/generated/${name}`, text] as const,
+  );
+  const modules = new Map([...sdk, ["packages/cli/src/generated/flags.ts", cliFlags()]]);
+  for (const [path, text] of await formatted(modules)) files.set(path, text);
   for (const [name, text] of pythonFiles(types)) files.set(`${python}/_async/_generated/${name}`, text);
   const vmCalls = readFileSync(join(root, python, "_async/_vm_calls.py"), "utf8");
   files.set(`${python}/_async/_generated/_bound_calls.py`, boundCalls(vmCalls));

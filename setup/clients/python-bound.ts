@@ -21,7 +21,8 @@ interface Method {
 /** `calls`: the text of `_vm_calls.py`. */
 export function boundCalls(calls: string): string {
   const methods = methodsOf(calls).map(methodText);
-  const text = `class AsyncBoundCalls:
+  const text = `@tells_names
+class AsyncBoundCalls:
     """The methods of \`\`AsyncVmCalls\`\`, with the id filled in."""
 
     def __init__(self, calls: AsyncVmCalls, id: str) -> None:
@@ -86,10 +87,10 @@ function importsFor(text: string, calls: string): string {
     ([, from = "", many = "", one = ""]): [string, ReadonlySet<string>][] => {
       const names = `${many}${one}`.split(",").map((name) => name.trim());
       const used = new Set(names.filter(isUsed));
-      if (from === "__future__" || used.size === 0) return [];
+      if (from === "__future__" || from === ".._other_names" || used.size === 0) return [];
       return [[from.startsWith(".") ? `.${from}` : from, used]];
     },
   );
   const own = new Set(["DOWNLOAD_MAX_BYTES", "AsyncVmCalls"].filter(isUsed));
-  return importsText([...imports, [".._vm_calls", own]]);
+  return importsText([...imports, [".._vm_calls", own], ["..._other_names", new Set(["tells_names"])]]);
 }

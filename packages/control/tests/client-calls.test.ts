@@ -186,7 +186,16 @@ const collections = [
   "snapshots",
   "tokens",
 ];
-const watched = ["backgroundServices", "builds", "hosts", "machines", "moves", "sandboxes", "snapshots", "templates"];
+const watched = [
+  "backgroundServices",
+  "builds",
+  "hosts",
+  "machines",
+  "moves",
+  "sandboxes",
+  "snapshots",
+  "templates",
+];
 const vmMethods = ["list", "listDirectory", "executeStream", "downloadStream", "files", "at"];
 const fileMethods = ["list", "move", "signUrl"];
 

@@ -3,19 +3,24 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Skerry, SkerryApiError, SkerryStatusError } from "@skerry/sdk";
 import { newBuild } from "./support/builds.ts";
-import { PythonBatch } from "./support/client-batches.ts";
+import { CommandBatch, PythonBatch } from "./support/client-batches.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
 let skerry: Skerry;
 let python: PythonBatch;
+let commands: CommandBatch;
 
 beforeAll(async () => {
   await world.beat();
   skerry = new Skerry({ baseUrl: world.url, token: world.token });
   python = PythonBatch.start({ url: world.url, token: world.token });
+  commands = await CommandBatch.start({ url: world.url, token: world.token });
 });
-afterAll(async () => python[Symbol.asyncDispose]());
+afterAll(async () => {
+  await python[Symbol.asyncDispose]();
+  await commands[Symbol.asyncDispose]();
+});
 
 async function sandbox() {
   return skerry.sandboxes.create({ template: "base", mode: "persistent" });
@@ -75,3 +80,17 @@ test.each(["python", "asyncio"] as const)(
     await made.destroy();
   },
 );
+
+test("the command line waits for a status by --wait, and fails where that will not come", async () => {
+  const { id } = await newBuild(world, { context: true });
+  const show = (until: string) =>
+    commands.run({ words: ["build", "show", id, "--wait", until, "--json"], input: "" });
+  const waits = show("canceled");
+  await skerry.builds.cancel(id);
+  const ended = await waits;
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.parse(ended.stdout)).toMatchObject({ id, status: "canceled" });
+  const failed = await show("ready");
+  expect(failed).toMatchObject({ code: 1, stdout: "" });
+  expect(JSON.parse(failed.stderr)).toMatchObject({ code: "status_not_reached" });
+});

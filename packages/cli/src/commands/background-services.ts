@@ -7,6 +7,7 @@ import type { Cli } from "../cli.ts";
 import { CliError } from "../errors/errors.ts";
 import { addExamples } from "../input/options.ts";
 import { relativeTime } from "../output/relative-times.ts";
+import { addListCommand } from "./resources/resource-commands.ts";
 
 interface Flags {
   readonly json?: boolean;
@@ -26,17 +27,13 @@ export function registerBackgroundServiceCommands(program: Command, cli: Cli): v
     .command("background-service")
     .alias("service")
     .description("What the control plane does by itself, for the operator.");
-  const list = parent
-    .command("list")
-    .description("List the background services, when each has run, and what came of it.")
-    .option("--json", "print JSON, as the API has it")
-    .action(async (flags: Flags, self: Command) => {
-      const client = await cli.client(self);
-      const items = await client.backgroundServices.list({ signal: cli.signal });
-      if (flags.json === true) return cli.output.json({ items });
-      await cli.output.table(HEADINGS, items.map(rowOf), { whole: [1, 2, 3] });
-    });
-  addExamples(list, "skerry background-service list");
+  addListCommand<BackgroundService>(parent, cli, {
+    description: "List the background services, when each has run, and what came of it.",
+    examples: ["skerry background-service list"],
+    read: ({ backgroundServices }, _query, options) => backgroundServices.list(options),
+    columns: HEADINGS.map((heading, index) => [heading, (service) => rowOf(service)[index] ?? "-"]),
+    layout: { whole: [1, 2, 3] },
+  });
   const run = parent
     .command("run")
     .description("Have one run now. Answers before it has run, or with --wait says what came of it.")

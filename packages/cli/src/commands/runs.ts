@@ -1,17 +1,14 @@
 // `skerry runs`: what `skerry run` leaves behind when its sandbox is gone.
 
-import type { KeptExecution } from "@skerry/sdk";
+import type { KeptExecution, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples } from "../input/options.ts";
 import { relativeTime } from "../output/relative-times.ts";
 import { onTarget, type TargetKind } from "../targets.ts";
+import { addDeedCommand, addListCommand } from "./resources/resource-commands.ts";
 import { followKeptOutput, writeKeptOutput } from "./vms/kept-output.ts";
 import { exitText } from "./vms/vm-executions.ts";
-
-interface Flags {
-  readonly json?: boolean;
-}
 
 export function registerRuns(program: Command, cli: Cli): void {
   const runs = program
@@ -24,39 +21,33 @@ export function registerRuns(program: Command, cli: Cli): void {
 }
 
 function registerList(runs: Command, cli: Cli): void {
-  const list = runs
-    .command("list", { isDefault: true })
-    .description("List them, newest first.")
-    .option("--json", "print JSON")
-    .action(async (flags: Flags, self: Command) => {
-      const client = await cli.client(self);
-      const items: KeptExecution[] = [];
-      for await (const one of client.executions.list({ signal: cli.signal })) items.push(one);
-      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
-      await cli.output.table(
-        ["ID", "STATUS", "EXIT", "STARTED", "OUTPUT", "COMMAND"],
-        items.map((one) => [
-          ...[one.id, one.status, exitText(one), relativeTime(one.started_at)],
-          ...[one.status === "running" ? "-" : `${one.output_bytes} B`, one.command],
-        ]),
-        { whole: [0, 1] },
-      );
-    });
-  addExamples(list, "skerry runs", "skerry runs list --json | jq -r '.items[].id'");
+  addListCommand<KeptExecution>(runs, cli, {
+    description: "List them, newest first.",
+    examples: ["skerry runs", "skerry runs list --json | jq -r '.items[].id'"],
+    isDefault: true,
+    read: ({ executions }, _query, options) => executions.list(options),
+    columns: [
+      ["ID", ({ id }) => id],
+      ["STATUS", ({ status }) => status],
+      ["EXIT", exitText],
+      ["STARTED", (one) => relativeTime(one.started_at)],
+      ["OUTPUT", (one) => (one.status === "running" ? "-" : `${one.output_bytes} B`)],
+      ["COMMAND", ({ command }) => command],
+    ],
+    layout: { whole: [0, 1] },
+  });
 }
 
 function registerShow(runs: Command, cli: Cli): void {
-  const show = runs
-    .command("show")
-    .description("Show one, without its output.")
-    .argument("<id>", "id of its execution, or the beginning of it")
-    .option("--json", "print JSON, with its output")
-    .action(async (text: string, flags: Flags, self: Command) => {
-      const client = await cli.client(self);
-      const get = (id: string) => client.executions.get(id, { signal: cli.signal });
-      const one = await onTarget(runTarget(cli, client), text, get);
-      if (flags.json === true) return cli.output.json(one);
-      await cli.output.fields([
+  addDeedCommand(runs, cli, {
+    name: "show",
+    description: "Show one, without its output; with --json with its output.",
+    examples: ["skerry runs show exe_01jd3..."],
+    argument: ["<id>", "id of its execution, or the beginning of it"],
+    target: runTarget,
+    act: ({ executions }, id, options) => executions.get(id, options),
+    print: (one) =>
+      cli.output.fields([
         ["id", one.id],
         ["command", one.command],
         ["status", one.status],
@@ -66,9 +57,8 @@ function registerShow(runs: Command, cli: Cli): void {
         ["output", `${one.output_bytes} B`],
         ["started", relativeTime(one.started_at)],
         ["ended", one.ended_at === null ? "-" : relativeTime(one.ended_at)],
-      ]);
-    });
-  addExamples(show, "skerry runs show exe_01jd3...");
+      ]),
+  });
 }
 
 function registerLogs(runs: Command, cli: Cli): void {
@@ -80,7 +70,7 @@ function registerLogs(runs: Command, cli: Cli): void {
     .action(async (text: string, { follow = false }: { readonly follow?: boolean }, self: Command) => {
       const client = await cli.client(self);
       const write = follow ? followKeptOutput : writeKeptOutput;
-      await onTarget(runTarget(cli, client), text, (id) => write(cli, client, id));
+      await onTarget(runTarget(client, cli.signal), text, (id) => write(cli, client, id));
     });
   addExamples(
     logs,
@@ -90,7 +80,7 @@ function registerLogs(runs: Command, cli: Cli): void {
   );
 }
 
-function runTarget({ signal }: Cli, client: Awaited<ReturnType<Cli["client"]>>): TargetKind {
+function runTarget(client: Skerry, signal: AbortSignal): TargetKind {
   return {
     kind: "execution",
     noun: "run",

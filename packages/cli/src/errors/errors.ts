@@ -1,7 +1,7 @@
 // Every way in which a command can end that is not success, and what the user gets to read about it.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { SkerryApiError, SkerryConnectionError, SkerryInputError } from "@skerry/sdk";
+import { SkerryApiError, SkerryConnectionError, SkerryInputError, SkerryStatusError } from "@skerry/sdk";
 import { CommanderError } from "commander";
 import type { Failure } from "./failure.ts";
 import { remedyOf } from "./remedies.ts";
@@ -96,6 +96,7 @@ export function failureOf(error: unknown): Failure {
   if (
     error instanceof SkerryConnectionError ||
     error instanceof SkerryInputError ||
+    error instanceof SkerryStatusError ||
     error instanceof CliError
   )
     return error;

@@ -118,8 +118,8 @@ export type BuildList = Static<typeof BuildList>;
 export const BuildListQuery = Type.Object(
   {
     ...PageQuery.properties,
-    status: Type.Optional(OneOf(buildStatuses)),
-    name: Type.Optional(Type.String({ maxLength: 63 })),
+    status: Type.Optional(OneOf(buildStatuses, { description: "Only builds with this status." })),
+    name: Type.Optional(Type.String({ maxLength: 63, description: "Only builds of this template." })),
   },
   closed,
 );

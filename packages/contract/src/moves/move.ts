@@ -15,12 +15,12 @@ const Status = OneOf(moveStatuses, {
 export const MoveListQuery = Type.Object(
   {
     ...PageQuery.properties,
-    status: Type.Optional(Status),
+    status: Type.Optional(OneOf(moveStatuses, { description: "Only moves with this status." })),
     host: Type.Optional(
-      Type.String({ maxLength: 100, description: "Id of a host: only moves from it, or to it." }),
+      Type.String({ maxLength: 100, description: "Only moves from this host, or to it, by id." }),
     ),
     vm: Type.Optional(
-      Type.String({ maxLength: 100, description: "Id of a sandbox, a machine or a snapshot." }),
+      Type.String({ maxLength: 100, description: "Only those of this sandbox, machine or snapshot, by id." }),
     ),
   },
   { additionalProperties: false },

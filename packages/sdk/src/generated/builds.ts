@@ -7,6 +7,7 @@ import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
 
 export interface BuildFilter {
+  /** Only builds with this status. */
   readonly status?:
     | "queued"
     | "building"
@@ -16,6 +17,7 @@ export interface BuildFilter {
     | "failed"
     | "canceled"
     | undefined;
+  /** Only builds of this template. */
   readonly name?: string | undefined;
 }
 

@@ -7,10 +7,7 @@ import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
 
 export interface MoveFilter {
-  /**
-   * `preparing`: its target makes room. `sending`: disk and memory are on their way, and it runs on
-   * at its source. `resuming`: it is its target's. `canceling`: its source goes on with it.
-   */
+  /** Only moves with this status. */
   readonly status?:
     | "preparing"
     | "sending"
@@ -20,9 +17,9 @@ export interface MoveFilter {
     | "canceled"
     | "failed"
     | undefined;
-  /** Id of a host: only moves from it, or to it. */
+  /** Only moves from this host, or to it, by id. */
   readonly host?: string | undefined;
-  /** Id of a sandbox, a machine or a snapshot. */
+  /** Only those of this sandbox, machine or snapshot, by id. */
   readonly vm?: string | undefined;
 }
 

@@ -2,8 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { addExamples } from "../../input/options.ts";
-import { onTarget } from "../../targets.ts";
+import { addDeedCommand } from "../resources/resource-commands.ts";
 import { HOST_ARGUMENT, hostTarget } from "./host-target.ts";
 import { registerAuthorityCommands } from "./authority.ts";
 import { registerHostViewCommands } from "./host-view.ts";
@@ -19,35 +18,30 @@ export function registerHostCommands(program: Command, cli: Cli): Command {
 }
 
 function registerToken(host: Command, cli: Cli): void {
-  const command = host
-    .command("token")
-    .description("Make a token by which one machine becomes a host within the next hour.")
-    .option("--json", "print the whole answer as JSON")
-    .action(async (flags: { readonly json?: boolean }, self: Command) => {
-      const client = await cli.client(self);
-      const created = await client.hosts.createJoinToken({ signal: cli.signal });
-      if (flags.json === true) return cli.output.json(created);
-      await cli.output.line(created.token);
-      await cli.output.note(`For one host, until ${created.expires_at}; it is not shown again.`);
-    });
-  addExamples(command, "skerry host token");
+  addDeedCommand(host, cli, {
+    name: "token",
+    description: "Make a token by which one machine becomes a host within the next hour.",
+    examples: ["skerry host token"],
+    act: ({ hosts }, _id, options) => hosts.createJoinToken(options),
+    print: async ({ token, expires_at }) => {
+      await cli.output.line(token);
+      await cli.output.note(`For one host, until ${expires_at}; it is not shown again.`);
+    },
+  });
 }
 
 function registerRemove(host: Command, cli: Cli): void {
-  const command = host
-    .command("remove")
-    .description("End a host's membership: it is trusted no more. Drain it first to lose nothing.")
-    .argument("<id>", HOST_ARGUMENT)
-    .option(
-      "--force",
-      "also with sandboxes, machines and snapshots on it, and templates that no other host has, which are lost",
-    )
-    .action(async (text: string, flags: { readonly force?: boolean }, self: Command) => {
-      const { hosts } = await cli.client(self);
-      await onTarget(hostTarget(hosts, cli.signal), text, (id) =>
-        hosts.remove(id, { force: flags.force === true }, { signal: cli.signal }),
-      );
-      await cli.output.note(`${text} is removed. On its machine, \`skerry down\` stops it.`);
-    });
-  addExamples(command, "skerry host remove hst_01jd3...");
+  addDeedCommand(host, cli, {
+    name: "remove",
+    description: "End a host's membership: it is trusted no more. Drain it first to lose nothing.",
+    examples: ["skerry host remove hst_01jd3..."],
+    argument: ["<id>", HOST_ARGUMENT],
+    target: ({ hosts }, signal) => hostTarget(hosts, signal),
+    operation: "removeHost",
+    act: async ({ hosts }, id, options, query) => {
+      await hosts.remove(id, query, options);
+      return { id };
+    },
+    print: ({ id }) => cli.output.note(`${id} is removed. On its machine, \`skerry down\` stops it.`),
+  });
 }

@@ -8,6 +8,7 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
+import { addDeedCommand, addEachCommand } from "../resources/resource-commands.ts";
 import { describedFields } from "../vms/vm-fields.ts";
 import {
   addVmListFlags,
@@ -81,24 +82,23 @@ function whyText({ waits_for: waits, health, reason }: Machine): string {
 }
 
 function registerShow(machine: Command, cli: Cli): void {
-  const command = machine
-    .command("show")
-    .description("Show a machine.")
-    .argument("<id>", idArgument(machineNoun))
-    .option("--json", "print JSON")
-    .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
-      const client = await cli.client(self);
-      const found = await onTarget(machineNoun.target(client, cli.signal, "show"), text, (id) =>
-        client.machines.get(id, { signal: cli.signal }),
-      );
-      if (flags.json === true) return cli.output.json(found);
-      await cli.output.fields(describedFields(found));
-    });
-  addExamples(
-    command,
-    "skerry machine show mch_01jd3...",
-    "skerry machine show mch_01jd3... --json | jq -r .reason",
-  );
+  addDeedCommand(machine, cli, {
+    name: "show",
+    description: "Show a machine.",
+    examples: [
+      "skerry machine show mch_01jd3...",
+      "skerry machine show mch_01jd3... --wait running",
+      "skerry machine show mch_01jd3... --json | jq -r .reason",
+    ],
+    argument: ["<id>", idArgument(machineNoun)],
+    target: (client, signal) => machineNoun.target(client, signal, "show"),
+    act: ({ machines }, id, options) => machines.get(id, options),
+    waits: {
+      statuses: machineStatuses,
+      wait: ({ machines }, id, until, options) => machines.wait(id, until, options),
+    },
+    print: (found) => cli.output.fields(describedFields(found)),
+  });
 }
 
 interface PowerCommand {
@@ -185,19 +185,15 @@ function isOnItsWay({ desired, status }: Machine): boolean {
 }
 
 function registerDestroy(machine: Command, cli: Cli): void {
-  const command = machine
-    .command("destroy")
-    .description("Destroy machines and their disks, in any status.")
-    .argument("<id...>", "ids of machines, beginnings of them, or names")
-    .action(async (texts: readonly string[], _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      const target = machineNoun.target(client, cli.signal);
-      await forEach(cli, texts, (text) =>
-        onTarget(target, text, async (id) => {
-          await client.machines.destroy(id, { signal: cli.signal });
-          await cli.output.line(`${id} destroyed`);
-        }),
-      );
-    });
-  addExamples(command, "skerry machine destroy mch_01jd3... mch_01jd4...");
+  addEachCommand(machine, cli, {
+    name: "destroy",
+    description: "Destroy machines and their disks, in any status.",
+    examples: ["skerry machine destroy mch_01jd3... mch_01jd4..."],
+    argument: ["<id...>", "ids of machines, beginnings of them, or names"],
+    target: (client, signal) => machineNoun.target(client, signal),
+    act: async ({ machines }, id, options) => {
+      await machines.destroy(id, options);
+      return `${id} destroyed`;
+    },
+  });
 }

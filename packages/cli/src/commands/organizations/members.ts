@@ -7,6 +7,7 @@ import type { Cli } from "../../cli.ts";
 import { dashboardOf } from "../../config.ts";
 import { addExamples, given } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
+import { addListCommand } from "../resources/resource-commands.ts";
 import { idKinds } from "@skerry/contract/ids";
 import { idMeant, onTarget } from "../../targets.ts";
 import { here, knownUserTarget, MEMBER_ARGUMENT, memberTarget } from "./organization-targets.ts";
@@ -25,28 +26,21 @@ export function registerMemberCommands(org: Command, cli: Cli): void {
 const USER_PREFIX = `${idKinds.user}_`;
 
 function registerMembers(org: Command, cli: Cli): void {
-  const command = org
-    .command("members")
-    .description("List the members.")
-    .option("--json", "print JSON")
-    .action(async (flags: JsonFlag, self: Command) => {
-      const client = await cli.client(self);
-      const items: Member[] = [];
-      const all = client.organizations.members(await here(client, cli.signal), { signal: cli.signal });
-      for await (const item of all) items.push(item);
-      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
-      await cli.output.table(
-        ["USER", "NAME", "EMAIL", "ROLE", "SINCE"],
-        items.map(({ user_id, name, email, role, created_at }) => [
-          user_id,
-          name,
-          email ?? "-",
-          role,
-          created_at,
-        ]),
-      );
-    });
-  addExamples(command, "skerry org members", "skerry org members --org org_01jd3... --json");
+  addListCommand<Member>(org, cli, {
+    name: "members",
+    description: "List the members.",
+    examples: ["skerry org members", "skerry org members --org org_01jd3... --json"],
+    read: async function* (client, _query, options) {
+      yield* client.organizations.members(await here(client, cli.signal), options);
+    },
+    columns: [
+      ["USER", (one) => one.user_id],
+      ["NAME", ({ name }) => name],
+      ["EMAIL", ({ email }) => email ?? "-"],
+      ["ROLE", ({ role }) => role],
+      ["SINCE", (one) => one.created_at],
+    ],
+  });
 }
 
 interface AddFlags extends JsonFlag {

@@ -3,6 +3,7 @@
 import { Option, type Command } from "commander";
 import type { Organization } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
+import { addDeedCommand, addListCommand } from "../resources/resource-commands.ts";
 import { configPath } from "@skerry/sdk/saved-settings";
 import { readSaved, writeConfig } from "../../config.ts";
 import { CliError } from "../../errors/errors.ts";
@@ -40,21 +41,17 @@ export function registerOrganizationCommands(program: Command, cli: Cli): void {
 }
 
 function registerList(org: Command, cli: Cli): void {
-  const command = org
-    .command("list")
-    .description("List the organizations that you are a member of.")
-    .option("--json", "print JSON")
-    .action(async (flags: JsonFlag, self: Command) => {
-      const client = await cli.client(self);
-      const items: Organization[] = [];
-      for await (const item of client.organizations.list({ signal: cli.signal })) items.push(item);
-      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
-      await cli.output.table(
-        ["ID", "NAME", "YOUR ROLE", "EGRESS"],
-        items.map(({ id, name, role, egress_default }) => [id, name, role, egress_default]),
-      );
-    });
-  addExamples(command, "skerry org list", "skerry org list --json | jq -r '.items[].id'");
+  addListCommand<Organization>(org, cli, {
+    description: "List the organizations that you are a member of.",
+    examples: ["skerry org list", "skerry org list --json | jq -r '.items[].id'"],
+    read: ({ organizations }, _query, options) => organizations.list(options),
+    columns: [
+      ["ID", ({ id }) => id],
+      ["NAME", ({ name }) => name],
+      ["YOUR ROLE", ({ role }) => role],
+      ["EGRESS", (one) => one.egress_default],
+    ],
+  });
 }
 
 function registerShow(org: Command, cli: Cli): void {
@@ -75,22 +72,16 @@ function registerShow(org: Command, cli: Cli): void {
 }
 
 function registerCreate(org: Command, cli: Cli): void {
-  const command = org
-    .command("create")
-    .description("Create an organization, as the operator of the platform. You are its first owner.")
-    .argument("<name>", "for people; need not be unique")
-    .addOption(new Option("--egress-default <mode>", EGRESS_DEFAULT).choices(modes))
-    .option("--json", "print JSON")
-    .action(
-      async (name: string, flags: JsonFlag & { readonly egressDefault?: EgressMode }, self: Command) => {
-        const client = await cli.client(self);
-        const request = { name, ...given({ egress_default: flags.egressDefault }) };
-        const made = await client.organizations.create(request, { signal: cli.signal });
-        if (flags.json === true) return cli.output.json(made);
-        await cli.output.line(made.id);
-      },
-    );
-  addExamples(command, 'ORG=$(skerry org create "Example Ltd" --egress-default deny_all)');
+  addDeedCommand(org, cli, {
+    name: "create",
+    description: "Create an organization, as the operator of the platform. You are its first owner.",
+    examples: ['ORG=$(skerry org create "Example Ltd" --egress-default deny_all)'],
+    argument: ["<name>", "for people; need not be unique"],
+    operation: "createOrganization",
+    argumentField: "name",
+    act: ({ organizations }, name, options, fields) => organizations.create({ ...fields, name }, options),
+    print: ({ id }) => cli.output.line(id),
+  });
 }
 
 interface UpdateFlags extends JsonFlag {

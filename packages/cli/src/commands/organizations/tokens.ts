@@ -5,7 +5,8 @@ import type { Scope, Token } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../input/options.ts";
-import { idMeant, onTarget } from "../../targets.ts";
+import { idMeant } from "../../targets.ts";
+import { addDeedCommand, addListCommand } from "../resources/resource-commands.ts";
 import { here, MEMBER_ARGUMENT, memberTarget, TOKEN_ARGUMENT, tokenTarget } from "./organization-targets.ts";
 
 export function registerTokenCommands(auth: Command, cli: Cli): void {
@@ -67,45 +68,36 @@ function registerCreate(token: Command, cli: Cli): void {
 }
 
 function registerList(token: Command, cli: Cli): void {
-  const command = token
-    .command("list")
-    .description("List your tokens, or everybody's where you are an admin, without their secrets.")
-    .option("--json", "print JSON")
-    .action(async (flags: { readonly json?: boolean }, self: Command) => {
-      const client = await cli.client(self);
-      const items: Token[] = [];
-      for await (const item of client.tokens.list({ signal: cli.signal })) items.push(item);
-      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
-      await cli.output.table(
-        ["ID", "NAME", "USER", "SCOPES", "CREATED", "EXPIRES", "LAST USED"],
-        items.map(({ id, name, user_id, scopes: granted, created_at, expires_at, last_used_at }) => [
-          id,
-          name,
-          user_id,
-          granted.join(" "),
-          created_at,
-          expiryText(expires_at),
-          last_used_at ?? "never",
-        ]),
-        { prose: [3], minor: [4, 3, 2] },
-      );
-    });
-  addExamples(command, "skerry auth token list", "skerry auth token list --json | jq -r '.items[].id'");
+  addListCommand<Token>(token, cli, {
+    description: "List your tokens, or everybody's where you are an admin, without their secrets.",
+    examples: ["skerry auth token list", "skerry auth token list --json | jq -r '.items[].id'"],
+    read: ({ tokens }, _query, options) => tokens.list(options),
+    columns: [
+      ["ID", ({ id }) => id],
+      ["NAME", ({ name }) => name],
+      ["USER", (one) => one.user_id],
+      ["SCOPES", ({ scopes: granted }) => granted.join(" ")],
+      ["CREATED", (one) => one.created_at],
+      ["EXPIRES", (one) => expiryText(one.expires_at)],
+      ["LAST USED", (one) => one.last_used_at ?? "never"],
+    ],
+    layout: { prose: [3], minor: [4, 3, 2] },
+  });
 }
 
 function registerRevoke(token: Command, cli: Cli): void {
-  const command = token
-    .command("revoke")
-    .description("End a token at once.")
-    .argument("<id>", TOKEN_ARGUMENT)
-    .action(async (text: string, _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      await onTarget(tokenTarget(client, cli.signal), text, async (id) => {
-        await client.tokens.revoke(id, { signal: cli.signal });
-        await cli.output.note(`${id} is revoked.`);
-      });
-    });
-  addExamples(command, "skerry auth token revoke tok_01jd3...");
+  addDeedCommand(token, cli, {
+    name: "revoke",
+    description: "End a token at once.",
+    examples: ["skerry auth token revoke tok_01jd3..."],
+    argument: ["<id>", TOKEN_ARGUMENT],
+    target: tokenTarget,
+    act: async ({ tokens }, id, options) => {
+      await tokens.revoke(id, options);
+      return { id };
+    },
+    print: ({ id }) => cli.output.note(`${id} is revoked.`),
+  });
 }
 
 function validity({ expires_at }: Pick<Token, "expires_at">): string {

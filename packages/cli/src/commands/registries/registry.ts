@@ -1,9 +1,11 @@
 // `skerry registry`: what builds log in to registries of images with.
 
+import type { RegistryCredential } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../input/options.ts";
 import { readSecret } from "../../input/read-secret.ts";
+import { addDeedCommand, addListCommand } from "../resources/resource-commands.ts";
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -13,31 +15,24 @@ export function registerRegistryCommands(program: Command, cli: Cli): void {
   const registries = program.command("registry").description("What builds log in to registries with.");
   registerLogin(registries, cli);
 
-  const list = registries
-    .command("list")
-    .description("List the registries that the organization has credentials for.")
-    .option("--json", "print JSON")
-    .action(async (flags: JsonFlag, self: Command) => {
-      const client = await cli.client(self);
-      const items = await client.registries.list({ signal: cli.signal });
-      if (flags.json === true) return cli.output.json({ items });
-      await cli.output.table(
-        ["REGISTRY", "USERNAME", "SET"],
-        items.map(({ host, username, set_at }) => [host, username, set_at]),
-      );
-    });
-  addExamples(list, "skerry registry list");
-
-  const logout = registries
-    .command("logout")
-    .description("Delete the credentials of a registry.")
-    .argument("<registry>", "the registry, as references to images name it")
-    .action(async (host: string, _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      await client.registries.delete(host.toLowerCase(), { signal: cli.signal });
-      await cli.output.line(`${host} logged out`);
-    });
-  addExamples(logout, "skerry registry logout registry.example.com");
+  addListCommand<RegistryCredential>(registries, cli, {
+    description: "List the registries that the organization has credentials for.",
+    examples: ["skerry registry list"],
+    read: (client, _query, options) => client.registries.list(options),
+    columns: [
+      ["REGISTRY", ({ host }) => host],
+      ["USERNAME", ({ username }) => username],
+      ["SET", (one) => one.set_at],
+    ],
+  });
+  addDeedCommand(registries, cli, {
+    name: "logout",
+    description: "Delete the credentials of a registry.",
+    examples: ["skerry registry logout registry.example.com"],
+    argument: ["<registry>", "the registry, as references to images name it"],
+    act: (client, host, options) => client.registries.delete(host.toLowerCase(), options).then(() => host),
+    print: (host) => cli.output.line(`${host} logged out`),
+  });
 }
 
 interface LoginFlags extends JsonFlag {

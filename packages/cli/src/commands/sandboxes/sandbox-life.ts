@@ -9,16 +9,9 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { onTarget } from "../../targets.ts";
+import { addDeedCommand, addEachCommand } from "../resources/resource-commands.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import {
-  expiryText,
-  addVmListFlags,
-  forEach,
-  listed,
-  showRest,
-  type Listed,
-  type ListFlags,
-} from "../vms/vm-list.ts";
+import { expiryText, addVmListFlags, listed, showRest, type Listed, type ListFlags } from "../vms/vm-list.ts";
 import { listOrWatch } from "../../watched-list.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
@@ -73,24 +66,19 @@ async function showSandboxes(cli: Cli, page: Listed<Sandbox>): Promise<void> {
 }
 
 function registerGet(sandbox: Command, cli: Cli): void {
-  const command = sandbox
-    .command("get")
-    .description("Show a sandbox.")
-    .argument("<id>", idArgument(sandboxNoun))
-    .option("--json", "print JSON")
-    .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
-      const client = await cli.client(self);
-      const { info } = await onTarget(sandboxNoun.target(client, cli.signal, "get"), text, (id) =>
-        client.sandboxes.get(id, { signal: cli.signal }),
-      );
-      if (flags.json === true) return cli.output.json(info);
-      await cli.output.fields(describedFields(info));
-    });
-  addExamples(
-    command,
-    "skerry sandbox get sbx_01jd3...",
-    "skerry sandbox get sbx_01jd3... --json | jq -r .status",
-  );
+  addDeedCommand(sandbox, cli, {
+    name: "get",
+    description: "Show a sandbox.",
+    examples: ["skerry sandbox get sbx_01jd3...", "skerry sandbox get sbx_01jd3... --json | jq -r .status"],
+    argument: ["<id>", idArgument(sandboxNoun)],
+    target: (client, signal) => sandboxNoun.target(client, signal, "get"),
+    act: async ({ sandboxes }, id, options) => (await sandboxes.get(id, options)).info,
+    waits: {
+      statuses: sandboxStatuses,
+      wait: async ({ sandboxes }, id, until, options) => (await sandboxes.wait(id, until, options)).info,
+    },
+    print: (info) => cli.output.fields(describedFields(info)),
+  });
 }
 
 const MAX = formatDuration(SANDBOX_TIMEOUT_MAX_MS);
@@ -131,23 +119,18 @@ function registerKeepalive(sandbox: Command, cli: Cli): void {
 }
 
 function registerDestroy(sandbox: Command, cli: Cli): void {
-  const command = sandbox
-    .command("destroy")
-    .description("Destroy sandboxes, in any status.")
-    .argument("<id...>", "ids of sandboxes, beginnings of them, or names")
-    .action(async (texts: readonly string[], _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      const target = sandboxNoun.target(client, cli.signal, "destroy");
-      await forEach(cli, texts, (text) =>
-        onTarget(target, text, async (id) => {
-          await client.sandboxes.destroy(id, { signal: cli.signal });
-          await cli.output.line(`${id} destroyed`);
-        }),
-      );
-    });
-  addExamples(
-    command,
-    "skerry sandbox destroy sbx_01jd3... sbx_01jd4...",
-    "skerry sandbox list --json | jq -r '.items[].id' | xargs skerry sandbox destroy",
-  );
+  addEachCommand(sandbox, cli, {
+    name: "destroy",
+    description: "Destroy sandboxes, in any status.",
+    examples: [
+      "skerry sandbox destroy sbx_01jd3... sbx_01jd4...",
+      "skerry sandbox list --json | jq -r '.items[].id' | xargs skerry sandbox destroy",
+    ],
+    argument: ["<id...>", "ids of sandboxes, beginnings of them, or names"],
+    target: (client, signal) => sandboxNoun.target(client, signal, "destroy"),
+    act: async ({ sandboxes }, id, options) => {
+      await sandboxes.destroy(id, options);
+      return `${id} destroyed`;
+    },
+  });
 }

@@ -8,7 +8,7 @@ import { CliError } from "../../errors/errors.ts";
 import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { printBuildLog } from "../builds/build-log.ts";
-import { forEach } from "../vms/vm-list.ts";
+import { addDeedCommand, addEachCommand } from "../resources/resource-commands.ts";
 import { registerTemplateBuild } from "./template-build.ts";
 import { registerTemplatePrepare } from "./template-prepare.ts";
 import { registerTemplatePush } from "./template-push.ts";
@@ -26,28 +26,14 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
     .action((flags: ListFlags, self: Command) => listTemplates(cli, flags, self));
   addExamples(templateList, "skerry template list", "skerry template list --json");
 
-  const templateShow = templates
-    .command("show")
-    .description("Show a template.")
-    .argument("<name>", "name or id of the template")
-    .option("--json", "print JSON")
-    .action(async (name: string, flags: ListFlags, self: Command) => {
-      const client = await cli.client(self);
-      const template = await client.templates.get(name, { signal: cli.signal });
-      if (flags.json === true) return cli.output.json(template);
-      const { disk_gib, source, failure, waits_for: waits, ...others } = template;
-      const fields = Object.entries(others).filter(([, value]) => value !== null && value !== "");
-      await cli.output.fields([
-        ...fields.map(
-          ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)] as const,
-        ),
-        ...(source ? [["source", `${source.image} (${source.digest})`] as const] : []),
-        ["disk", `${disk_gib} GiB`],
-        ...(waits ? [["why", waits.reason] as const] : whyOf(template)),
-        ...(failure?.last_lines ?? []).map((line) => ["last lines", line] as const),
-      ]);
-    });
-  addExamples(templateShow, "skerry template show base");
+  addDeedCommand(templates, cli, {
+    name: "show",
+    description: "Show a template.",
+    examples: ["skerry template show base"],
+    argument: ["<name>", "name or id of the template"],
+    act: (client, name, options) => client.templates.get(name, options),
+    print: (template) => cli.output.fields(fieldsOf(template)),
+  });
 
   const logs = templates
     .command("logs")
@@ -81,32 +67,41 @@ function registerVersions(templates: Command, cli: Cli): void {
     });
   addExamples(tag, "skerry template tag web:stable web:42");
 
-  const untag = templates
-    .command("untag")
-    .description("Have tags mean nothing any more. Their versions stay.")
-    .argument("<name:tag...>", "the name and the tag")
-    .action(async (texts: readonly string[], _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      await forEach(cli, texts, async (text) => {
-        const { name, tag: word } = parseTemplateName(text);
-        await client.templates.untag(name, word, { signal: cli.signal });
-        await cli.output.line(`${name}:${word} removed`);
-      });
-    });
-  addExamples(untag, "skerry template untag web:stable");
+  addEachCommand(templates, cli, {
+    name: "untag",
+    description: "Have tags mean nothing any more. Their versions stay.",
+    examples: ["skerry template untag web:stable"],
+    argument: ["<name:tag...>", "the name and the tag"],
+    act: async (client, text, options) => {
+      const { name, tag: word } = parseTemplateName(text);
+      await client.templates.untag(name, word, options);
+      return `${name}:${word} removed`;
+    },
+  });
+  addEachCommand(templates, cli, {
+    name: "delete",
+    description: "Delete versions of templates. What was made of one has to go first.",
+    examples: ["skerry template delete web:42"],
+    argument: ["<name...>", "ids, or NAME:TAG"],
+    act: async (client, name, options) => {
+      await client.templates.delete(name, options);
+      return `${name} deleted`;
+    },
+  });
+}
 
-  const remove = templates
-    .command("delete")
-    .description("Delete versions of templates. What was made of one has to go first.")
-    .argument("<name...>", "ids, or NAME:TAG")
-    .action(async (names: readonly string[], _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      await forEach(cli, names, async (name) => {
-        await client.templates.delete(name, { signal: cli.signal });
-        await cli.output.line(`${name} deleted`);
-      });
-    });
-  addExamples(remove, "skerry template delete web:42");
+function fieldsOf(template: Template): (readonly [string, string])[] {
+  const { disk_gib, source, failure, waits_for: waits, ...others } = template;
+  const fields = Object.entries(others).filter(([, value]) => value !== null && value !== "");
+  return [
+    ...fields.map(
+      ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)] as const,
+    ),
+    ...(source ? [["source", `${source.image} (${source.digest})`] as const] : []),
+    ["disk", `${disk_gib} GiB`],
+    ...(waits ? [["why", waits.reason] as const] : whyOf(template)),
+    ...(failure?.last_lines ?? []).map((line) => ["last lines", line] as const),
+  ];
 }
 
 /** The last lines of a built-in template are known where its making has failed. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Mapping, Optional, Sequence, Union
 
 from ..._command import Command
+from ..._other_names import tells_names
 from ..._page import Page
 from ...events import ExecuteEvent, FollowEvent
 from ...types import (
@@ -27,6 +28,7 @@ from .._streams import AsyncStream
 from .._vm_calls import AsyncVmCalls, DOWNLOAD_MAX_BYTES
 
 
+@tells_names
 class AsyncBoundCalls:
     """The methods of ``AsyncVmCalls``, with the id filled in."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Mapping, Optional, Sequence, Union
 
 from ..._command import Command
+from ..._other_names import tells_names
 from ..._page import Page
 from ...events import ExecuteEvent, FollowEvent
 from ...types import (
@@ -28,6 +29,7 @@ from .._streams import Stream
 from .._vm_calls import VmCalls, DOWNLOAD_MAX_BYTES
 
 
+@tells_names
 class BoundCalls:
     """The methods of ``VmCalls``, with the id filled in."""
 

@@ -1,0 +1,206 @@
+// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
+
+/** A flag for one field of a query or of a body. */
+export interface Flag {
+  /** Name in the API. */
+  readonly field: string;
+  readonly help: string;
+  readonly kind: "text" | "number" | "boolean" | "list" | "pairs";
+  /** Values that it can have. */
+  readonly words?: readonly string[];
+}
+
+export const flags = {
+  listSnapshots: [
+    {
+      field: "of",
+      help: "only snapshots of sandboxes, or of machines",
+      kind: "text",
+      words: ["sandbox", "machine"],
+    },
+  ],
+  tagTemplate: [
+    { field: "template", help: "the version that the tag is to mean: its id, or NAME:TAG", kind: "text" },
+  ],
+  setRegistryCredential: [
+    { field: "username", help: "", kind: "text" },
+    {
+      field: "password",
+      help: "or a token that the registry takes as one. No answer of the API has it",
+      kind: "text",
+    },
+  ],
+  listBuilds: [
+    {
+      field: "status",
+      help: "only builds with this status",
+      kind: "text",
+      words: ["queued", "building", "sealing", "freezing", "ready", "failed", "canceled"],
+    },
+    { field: "name", help: "only builds of this template", kind: "text" },
+  ],
+  createToken: [
+    { field: "name", help: "", kind: "text" },
+    { field: "expires_in", help: "lifetime. Default: until revoked", kind: "text" },
+    {
+      field: "scopes",
+      help: "default: those of the token that asks, which are also the most that it can give",
+      kind: "list",
+      words: [
+        "sandboxes:read",
+        "sandboxes:write",
+        "sandboxes:execute",
+        "machines:read",
+        "machines:write",
+        "machines:execute",
+        "templates:read",
+        "templates:write",
+        "tokens:read",
+        "tokens:write",
+        "org:read",
+        "org:write",
+        "audit:read",
+        "hosts:read",
+        "hosts:write",
+        "metrics:read",
+        "platform:write",
+        "*",
+      ],
+    },
+    {
+      field: "user_id",
+      help: "whose it will be: a member of the organization. Default: the caller",
+      kind: "text",
+    },
+    {
+      field: "bound",
+      help: "whether it works in this organization only. Default: as the token that asks",
+      kind: "boolean",
+    },
+  ],
+  createOrganization: [
+    { field: "name", help: "for people; need not be unique", kind: "text" },
+    {
+      field: "egress_default",
+      help: "the egress mode of sandboxes whose request names neither a mode nor allowed CIDRs",
+      kind: "text",
+      words: ["allow_all", "deny_all"],
+    },
+  ],
+  updateOrganization: [
+    { field: "name", help: "for people; need not be unique", kind: "text" },
+    {
+      field: "egress_default",
+      help: "the egress mode of sandboxes whose request names neither a mode nor allowed CIDRs",
+      kind: "text",
+      words: ["allow_all", "deny_all"],
+    },
+    {
+      field: "audit_details",
+      help: "whether its audit log keeps commands and paths of files; off by default. A command may hold secrets, which those who may read the log then see. It counts within seconds",
+      kind: "boolean",
+    },
+  ],
+  addMember: [
+    { field: "name", help: "of a new user. Either this or user_id", kind: "text" },
+    { field: "email", help: "of a new user; for people, nothing is sent there", kind: "text" },
+    { field: "user_id", help: "a user who exists already. Either this or name", kind: "text" },
+    {
+      field: "role",
+      help: "the highest that you can give is your own",
+      kind: "text",
+      words: ["viewer", "member", "admin", "owner"],
+    },
+    {
+      field: "expires_in",
+      help: "when the first token ends where it is not used until then, at most 2160h. Its first use makes it a token like others, which lasts until it is revoked",
+      kind: "text",
+    },
+  ],
+  updateMember: [
+    {
+      field: "role",
+      help: "the highest that you can give is your own",
+      kind: "text",
+      words: ["viewer", "member", "admin", "owner"],
+    },
+  ],
+  setOrganizationLimits: [
+    { field: "rate_read_per_minute", help: "null takes the installation's setting again", kind: "number" },
+    { field: "rate_read_burst", help: "null takes the installation's setting again", kind: "number" },
+    { field: "rate_write_per_minute", help: "null takes the installation's setting again", kind: "number" },
+    { field: "rate_write_burst", help: "null takes the installation's setting again", kind: "number" },
+    {
+      field: "rate_expensive_per_minute",
+      help: "null takes the installation's setting again",
+      kind: "number",
+    },
+    { field: "rate_expensive_burst", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_sandboxes", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_machines", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_vcpus", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_memory_mib", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_disk_gib", help: "null takes the installation's setting again", kind: "number" },
+    {
+      field: "quota_persistent_disk_gib",
+      help: "null takes the installation's setting again",
+      kind: "number",
+    },
+    { field: "quota_snapshots", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_snapshot_gib", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_builds", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_template_gib", help: "null takes the installation's setting again", kind: "number" },
+    { field: "quota_tokens", help: "null takes the installation's setting again", kind: "number" },
+  ],
+  getUsage: [
+    {
+      field: "since",
+      help: "a time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: 24 hours before until",
+      kind: "text",
+    },
+    { field: "until", help: "the same; steps that begin before it. Default: now", kind: "text" },
+    {
+      field: "step",
+      help: "length of a step, whole minutes from 1m to 24h. There can be 10000 of them",
+      kind: "text",
+    },
+  ],
+  listAudit: [
+    {
+      field: "action",
+      help: "only this action, such as sandbox.create. One that there is not is refused",
+      kind: "text",
+    },
+    { field: "resource_id", help: "only what was done to this resource", kind: "text" },
+    { field: "user_id", help: "only what this user did", kind: "text" },
+    { field: "token_id", help: "only what was done with this token", kind: "text" },
+    { field: "since", help: "only events at or after this time, in ISO 8601", kind: "text" },
+    { field: "until", help: "only events before this time, in ISO 8601", kind: "text" },
+  ],
+  removeHost: [
+    {
+      field: "force",
+      help: "also with sandboxes, machines and snapshots on it, and with templates that no other host has; they are lost",
+      kind: "boolean",
+    },
+  ],
+  rotateAuthority: [
+    {
+      field: "leave_offline",
+      help: "do not wait for hosts that are offline. They have to join again, with what is on their disks",
+      kind: "boolean",
+    },
+  ],
+  listMoves: [
+    {
+      field: "status",
+      help: "only moves with this status",
+      kind: "text",
+      words: ["preparing", "sending", "resuming", "canceling", "done", "canceled", "failed"],
+    },
+    { field: "host", help: "only moves from this host, or to it, by id", kind: "text" },
+    { field: "vm", help: "only those of this sandbox, machine or snapshot, by id", kind: "text" },
+  ],
+} as const satisfies Readonly<Record<string, readonly Flag[]>>;
+
+export type OperationFlags = keyof typeof flags;

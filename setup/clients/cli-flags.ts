@@ -1,0 +1,59 @@
+// Flags of the command line that follow from the fields of an operation's query or body, as data: reading the
+// schemas themselves would slow the start of each command.
+
+import { clientMethods, parametersOf, type Parameter } from "./client-methods.ts";
+
+const HEAD = `// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
+
+/** A flag for one field of a query or of a body. */
+export interface Flag {
+  /** Name in the API. */
+  readonly field: string;
+  readonly help: string;
+  readonly kind: "text" | "number" | "boolean" | "list" | "pairs";
+  /** Values that it can have. */
+  readonly words?: readonly string[];
+}
+
+`;
+
+/** Text of the module: the flags of each operation whose fields are plain. */
+export function cliFlags(): string {
+  const entries = clientMethods.flatMap(({ operationId, body, query }) => {
+    const fields = [...query, ...parametersOf(body?.schema)];
+    const all = fields.map(flagOf);
+    return all.length === 0 || all.includes(undefined) ? [] : [`  ${operationId}: ${JSON.stringify(all)},\n`];
+  });
+  return `${HEAD}export const flags = {\n${entries.join("")}} as const satisfies Readonly<Record<string, readonly Flag[]>>;
+
+export type OperationFlags = keyof typeof flags;
+`;
+}
+
+/** Undefined for a field that is no text, number, boolean, list of texts or map of texts. */
+function flagOf({ name, schema }: Parameter) {
+  const types = [schema.type ?? []].flat().filter((type) => type !== "null");
+  const kind = kindOf(String(types[0]), schema.items?.type, schema.patternProperties !== undefined);
+  const words = schema.enum ?? schema.items?.enum;
+  if (types.length !== 1 || kind === undefined) return undefined;
+  return {
+    field: name,
+    help: helpOf(schema.description ?? ""),
+    kind,
+    ...(words !== undefined && { words: words.filter((word) => word !== null) }),
+  };
+}
+
+function kindOf(type: string, items: unknown, isMap: boolean) {
+  if (type === "string") return "text";
+  if (type === "integer" || type === "number") return "number";
+  if (type === "boolean") return "boolean";
+  if (type === "array" && items === "string") return "list";
+  return type === "object" && isMap ? "pairs" : undefined;
+}
+
+/** The description as help has it: without a capital and a full stop. */
+function helpOf(description: string): string {
+  const text = description.replaceAll("`", "").replace(/\.$/, "");
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
