@@ -2,7 +2,6 @@ import { activateBuilder, builtTemplate, newBuild } from "../support/builds.ts";
 import { call, type Prepare } from "./call.ts";
 
 export const buildCalls = {
-  listTemplates: async () => call("GET", "/v1/templates"),
   prepareTemplate: async () => call("POST", "/v1/templates/base/prepare"),
   getTemplate: async () => call("GET", "/v1/templates/base"),
   createTemplate: async () =>
@@ -19,7 +18,6 @@ export const buildCalls = {
     await builtTemplate(world);
     return call("DELETE", "/v1/templates/web/tags/latest");
   },
-  listBuilds: async () => call("GET", "/v1/builds"),
   getBuild: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}`),
   getBuildEgress: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}/egress`),
   getBuildLog: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}/logs`),
@@ -28,7 +26,6 @@ export const buildCalls = {
     await activateBuilder(world);
     return call("PUT", `/v1/builds/${id}/context`, "x");
   },
-  listCache: async () => call("GET", "/v1/cache"),
   clearCache: async () => call("DELETE", "/v1/cache"),
   uploadBuildSecret: async (world) => {
     const { id } = await newBuild(world, { context: true });
@@ -41,7 +38,6 @@ export const buildCalls = {
     await world.call("POST", `/v1/builds/${id}/cancel`);
     return call("POST", `/v1/builds/${id}/retry`);
   },
-  listRegistryCredentials: async () => call("GET", "/v1/registry-credentials"),
   setRegistryCredential: async () =>
     call("PUT", "/v1/registry-credentials/registry.example:5000", { username: "me", password: "secret" }),
   deleteRegistryCredential: async (world) => {

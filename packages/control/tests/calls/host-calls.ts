@@ -5,13 +5,10 @@ import type { World } from "../support/world.ts";
 import { call, type Prepare } from "./call.ts";
 
 export const hostCalls = {
-  listHosts: async () => call("GET", "/v1/hosts"),
   getHost: async (world) => call("GET", await hostPath(world)),
-  listMoves: async () => call("GET", "/v1/moves"),
   getMove: async (world) => call("GET", `/v1/moves/${await move(world)}`),
   drainHost: async (world) => call("POST", await hostPath(world, "/drain")),
   activateHost: async (world) => call("POST", await hostPath(world, "/activate")),
-  getAuthority: async () => call("GET", "/v1/authority"),
   rotateAuthority: async () => call("POST", "/v1/authority/rotate", {}),
   createJoinToken: async () => call("POST", "/v1/hosts/join-tokens", {}),
   removeHost: async (world) => call("DELETE", `/v1/hosts/${(await confirmation(world)).host_id}`),

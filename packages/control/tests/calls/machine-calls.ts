@@ -6,7 +6,6 @@ const vm = vmCalls(machine);
 
 export const machineCalls = {
   createMachine: async () => call("POST", "/v1/machines", { template: "base" }),
-  listMachines: async () => call("GET", "/v1/machines"),
   getMachine: async (world) => call("GET", await machine(world)),
   updateMachine: async (world) =>
     call("PATCH", await machine(world), {

@@ -4,11 +4,7 @@ import type { World } from "../support/world.ts";
 import { call, type Prepare } from "./call.ts";
 
 export const organizationCalls = {
-  exportAudit: async () => call("GET", "/v1/audit/export"),
-  listAudit: async () => call("GET", "/v1/audit"),
-  getMe: async () => call("GET", "/v1/auth/me"),
   createOrganization: async () => call("POST", "/v1/orgs", { name: "new" }),
-  listOrganizations: async () => call("GET", "/v1/orgs"),
   getOrganization: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}`),
   updateOrganization: async ({ orgId }) => call("PATCH", `/v1/orgs/${orgId}`, { egress_default: "deny_all" }),
   deleteOrganization: async (world) => call("DELETE", (await new Members(world).newOrganization()).path),
@@ -17,7 +13,6 @@ export const organizationCalls = {
     call("POST", `/v1/orgs/${orgId}/members`, { name: randomUUID(), role: "viewer" }),
   updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),
   removeMember: async (world) => call("DELETE", await member(world)),
-  getLimits: async () => call("GET", "/v1/limits"),
   getOrganizationLimits: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}/limits`),
   setOrganizationLimits: async ({ orgId }) =>
     call("PATCH", `/v1/orgs/${orgId}/limits`, { quota_machines: 1_000 }),
@@ -29,7 +24,6 @@ export const organizationCalls = {
   },
   createSession: async ({ token }) => call("POST", "/v1/auth/sessions", { token }),
   endSession: async () => call("DELETE", "/v1/auth/sessions"),
-  listTokens: async () => call("GET", "/v1/auth/tokens"),
   revokeToken: async (world) => {
     const minted = await world.call<{ id: string }>("POST", "/v1/auth/tokens", { body: {} });
     return call("DELETE", `/v1/auth/tokens/${minted.body.id}`);

@@ -1,26 +1,9 @@
 import { call, type Prepare } from "./call.ts";
 
 export const platformCalls = {
-  getHealth: async () => call("GET", "/v1/health"),
-  getRoot: async () => call("GET", "/"),
-  getDocs: async () => call("GET", "/docs"),
-  getDashboardRoot: async () => call("GET", "/ui"),
   getDashboard: async () => call("GET", "/ui/"),
   getDashboardAsset: async () => call("GET", "/ui/assets/main-0.js"),
-  getDashboardSession: async () => call("GET", "/ui/session"),
-  getSdk: async () => call("GET", "/sdk.tgz"),
-  getCli: async () => call("GET", "/cli"),
-  getCliPackage: async () => call("GET", "/cli.tgz"),
-  getWheel: async () => call("GET", "/skerry.whl"),
   getClientFile: async () => call("GET", "/clients/skerry.cjs"),
-  getInstaller: async () => call("GET", "/install.sh"),
-  getStatus: async () => call("GET", "/v1/status"),
-  getMetrics: async () => call("GET", "/metrics"),
-  getOpenapi: async () => call("GET", "/v1/openapi.json"),
-  getUsage: async () => call("GET", "/v1/usage"),
-  listSizes: async () => call("GET", "/v1/sizes"),
-  followEvents: async () => call("GET", "/v1/events"),
-  listBackgroundServices: async () => call("GET", "/v1/background-services"),
   getBackgroundService: async () => call("GET", "/v1/background-services/mover"),
   runBackgroundService: async () => call("POST", "/v1/background-services/mover/run"),
 } satisfies Readonly<Record<string, Prepare>>;

@@ -6,7 +6,6 @@ const vm = vmCalls(sandbox);
 
 export const sandboxCalls = {
   createSandbox: async () => call("POST", "/v1/sandboxes", { template: "base" }),
-  listSandboxes: async () => call("GET", "/v1/sandboxes"),
   getSandbox: async (world) => call("GET", await sandbox(world)),
   destroySandbox: async (world) => call("DELETE", await sandbox(world)),
   updateSandbox: async (world) =>
@@ -19,7 +18,6 @@ export const sandboxCalls = {
     return call("POST", `${path}/resume`);
   },
   createSnapshot: async (world) => call("POST", await sandbox(world, "/snapshots"), {}),
-  listSnapshots: async () => call("GET", "/v1/snapshots"),
   getSnapshot: async (world) => call("GET", `/v1/snapshots/${(await snapshot(world)).id}`),
   deleteSnapshot: async (world) => call("DELETE", `/v1/snapshots/${(await snapshot(world)).id}`),
   forkSandbox: async (world) => call("POST", await sandbox(world, "/fork"), { count: 2 }),
@@ -27,7 +25,6 @@ export const sandboxCalls = {
     const { id, sandbox_id } = await snapshot(world);
     return call("POST", `/v1/sandboxes/${sandbox_id}/rollback`, { snapshot: id });
   },
-  listKeptExecutions: async () => call("GET", "/v1/executions"),
   getKeptExecution: async (world) => {
     const body = { command: "true", keep_output: true };
     const path = await sandbox(world, "/executions");
