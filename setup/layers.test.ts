@@ -96,7 +96,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["main.ts", "client-main.ts"],
   ],
   dashboard: [
-    ["."],
+    [".", "generated"],
     ["live"],
     ["ui"],
     // The free room of hosts, which both the reasons and the panel of a host show.

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { format, type FormatConfig } from "oxfmt";
 import { cliFlags } from "./clients/cli-flags.ts";
 import { boundCalls } from "./clients/python-bound.ts";
+import { dashboardRequests } from "./clients/dashboard-requests.ts";
 import { pythonFiles } from "./clients/python-methods.ts";
 import { synchronous } from "./clients/python-sync.ts";
 import { pythonTypes } from "./clients/python-types.ts";
@@ -18,6 +19,7 @@ const python = "packages/python/src/skerry";
 /** Folders that hold nothing else. */
 const folders = [
   "packages/cli/src/generated",
+  "packages/dashboard/src/generated",
   "packages/sdk/src/generated",
   `${python}/_async/_generated`,
   `${python}/_sync`,
@@ -48,7 +50,11 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
   const sdk = [...(await sdkFiles())].map(
     ([name, text]) => [`packages/sdk/src/generated/${name}`, text] as const,
   );
-  const modules = new Map([...sdk, ["packages/cli/src/generated/flags.ts", cliFlags()]]);
+  const modules = new Map([
+    ...sdk,
+    ["packages/cli/src/generated/flags.ts", cliFlags()],
+    ["packages/dashboard/src/generated/requests.ts", dashboardRequests()],
+  ]);
   for (const [path, text] of await formatted(modules)) files.set(path, text);
   for (const [name, text] of pythonFiles(types)) files.set(`${python}/_async/_generated/${name}`, text);
   const vmCalls = readFileSync(join(root, python, "_async/_vm_calls.py"), "utf8");

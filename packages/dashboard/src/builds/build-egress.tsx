@@ -3,11 +3,12 @@ import { isBuildOver } from "@skerry/contract/builds/build-status";
 import { useEffect } from "preact/hooks";
 import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
-import { call, command, CopyAs } from "../ui/copy-as.tsx";
+import { command, CopyAs } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { DenialFacts, denialKey, ruleFacts } from "../vm/egress-facts.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 const LOOK_EVERY_MS = 5_000;
 
@@ -25,12 +26,7 @@ export function BuildEgress({ build: { id, status } }: { readonly build: Build }
       actions={
         <CopyAs
           of="the egress"
-          request={{
-            method: "GET",
-            path: `/v1/builds/${id}/egress`,
-            cli: command("skerry build egress", id),
-            typescript: call("builds.egress", id),
-          }}
+          request={requestOf("getBuildEgress", { at: [id], cli: command("skerry build egress", id) })}
         />
       }
     >

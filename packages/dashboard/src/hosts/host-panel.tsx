@@ -6,7 +6,7 @@ import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
-import { call, command } from "../ui/copy-as.tsx";
+import { command } from "../ui/copy-as.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, countText, durationText, shortId } from "../ui/text.ts";
@@ -18,6 +18,7 @@ import { drainOf, isUnderWay, type Drain } from "./drain.ts";
 import { HostCells } from "./host-cells.tsx";
 import { hostName } from "./host-name.ts";
 import { fitsText, whatFits } from "./room.ts";
+import { requestOf } from "../ui/request-of.ts";
 
 const MIB = 1024 * 1024;
 
@@ -98,12 +99,7 @@ function HostActions({ host: { id, name, desired } }: { readonly host: Host }) {
   const act = (verb: "drain" | "activate") => ({
     of: name,
     needs: "hosts:write" as const,
-    request: {
-      method: "POST" as const,
-      path: `/v1/hosts/${id}/${verb}`,
-      cli: command(`skerry host ${verb}`, id),
-      typescript: call(`hosts.${verb}`, id),
-    },
+    request: requestOf(`${verb}Host`, { at: [id], cli: command(`skerry host ${verb}`, id) }),
     run: async () => void resources.host.put(await skerry.hosts[verb](id)),
   });
   return desired === "active" ? (

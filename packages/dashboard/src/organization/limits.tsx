@@ -3,11 +3,12 @@ import type { Limits as LimitsReport } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { may } from "../session.ts";
-import { call, command, CopyAs } from "../ui/copy-as.tsx";
+import { command, CopyAs } from "../ui/copy-as.tsx";
 import { Form, type Given } from "../ui/form.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { countText } from "../ui/text.ts";
 import { Waiting } from "../ui/waiting.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 const ALMOST = 0.9;
 
@@ -20,12 +21,7 @@ interface LimitsProps {
 }
 
 export function Limits({ organization, limits }: LimitsProps) {
-  const request = {
-    method: "GET",
-    path: "/v1/limits",
-    cli: "skerry org limits",
-    typescript: call("limits"),
-  } as const;
+  const request = requestOf("getLimits", { cli: "skerry org limits" });
   return (
     <Panel title="Limits" actions={<CopyAs request={request} of="the limits" />}>
       <Waiting of={limits}>{limits.value && <Quotas quotas={limits.value.quotas} />}</Waiting>
@@ -83,18 +79,14 @@ function ChangeForm({ organization, done }: ChangeFormProps) {
       labels={{ limit: "Limit", value: "At most" }}
       initial={{ limit: "quota_sandboxes" }}
       submit={["Change the limit", "Changing…"]}
-      request={(given) => ({
-        method: "PATCH",
-        path: `/v1/orgs/${organization}/limits`,
-        json: changeOf(given),
-        cli: command(
-          "skerry org limits",
-          organization,
-          "--set",
-          `${given["limit"]}=${given["value"] ?? "default"}`,
-        ),
-        typescript: call("organizations.setLimits", organization, changeOf(given)),
-      })}
+      request={(given) => {
+        const change = `${given["limit"]}=${given["value"] ?? "default"}`;
+        return requestOf("setOrganizationLimits", {
+          at: [organization],
+          json: changeOf(given),
+          cli: command("skerry org limits", organization, "--set", change),
+        });
+      }}
       send={async (given) => {
         await skerry.organizations.setLimits(organization, changeOf(given));
         done();

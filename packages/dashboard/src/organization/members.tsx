@@ -8,11 +8,12 @@ import { invitationAddress } from "../asked-login.ts";
 import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { me } from "../session.ts";
 import { Action } from "../ui/action.tsx";
-import { call, callForEach, command, CopyAs, flags } from "../ui/copy-as.tsx";
+import { command, CopyAs, flags } from "../ui/copy-as.tsx";
 import { Form, type Given } from "../ui/form.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { Secret } from "../ui/secret.tsx";
 import { Waiting } from "../ui/waiting.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 const SHOWN_MAX = 1_000;
 
@@ -31,12 +32,7 @@ interface MembersProps {
 
 export function Members({ organization, members }: MembersProps) {
   const invitation = useSignal("");
-  const request = {
-    method: "GET",
-    path: `/v1/orgs/${organization}/members`,
-    cli: "skerry org members",
-    typescript: callForEach("organizations.members", "member", organization),
-  } as const;
+  const request = requestOf("listMembers", { at: [organization], cli: "skerry org members" });
   return (
     <Panel title="Members" actions={<CopyAs request={request} of="the members" />}>
       <details class="more">
@@ -94,13 +90,13 @@ function AddForm({ organization, done }: AddFormProps) {
       choices={{ role: rolesToGive() }}
       submit={["Add", "Adding…"]}
       needs="org:write"
-      request={({ name = "", ...others }) => ({
-        method: "POST",
-        path: `/v1/orgs/${organization}/members`,
-        json: { name, ...others },
-        cli: command("skerry org add-member", name, ...flags(others)),
-        typescript: call("organizations.addMember", organization, { name, ...others }),
-      })}
+      request={({ name = "", ...others }) =>
+        requestOf("addMember", {
+          at: [organization],
+          json: { name, ...others },
+          cli: command("skerry org add-member", name, ...flags(others)),
+        })
+      }
       send={async ({ name = "", ...others }) => {
         const added = await skerry.organizations.addMember(organization, {
           name,
@@ -138,13 +134,13 @@ function Line({ organization, member, reload }: LineProps) {
           submit={["Change the role", "Changing…"]}
           of={`of ${name}`}
           needs="org:write"
-          request={(given) => ({
-            method: "PATCH",
-            path: `/v1/orgs/${organization}/members/${id}`,
-            json: { role: roleIn(given) },
-            cli: command("skerry org set-role", id, roleIn(given)),
-            typescript: call("organizations.updateMember", organization, id, { role: roleIn(given) }),
-          })}
+          request={(given) =>
+            requestOf("updateMember", {
+              at: [organization, id],
+              json: { role: roleIn(given) },
+              cli: command("skerry org set-role", id, roleIn(given)),
+            })
+          }
           send={async (given) => {
             await skerry.organizations.updateMember(organization, id, { role: roleIn(given) });
             reload();
@@ -156,12 +152,10 @@ function Line({ organization, member, reload }: LineProps) {
           danger
           needs="org:write"
           confirm={`${name} is no member any more, and the tokens that ${name} has in this organization end.`}
-          request={{
-            method: "DELETE",
-            path: `/v1/orgs/${organization}/members/${id}`,
+          request={requestOf("removeMember", {
+            at: [organization, id],
             cli: command("skerry org remove-member", id),
-            typescript: call("organizations.removeMember", organization, id),
-          }}
+          })}
           run={async () => {
             await skerry.organizations.removeMember(organization, id);
             reload();

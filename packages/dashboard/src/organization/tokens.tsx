@@ -5,7 +5,7 @@ import { skerry } from "../api.ts";
 import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { me } from "../session.ts";
 import { Action } from "../ui/action.tsx";
-import { call, callForEach, command, CopyAs, flags } from "../ui/copy-as.tsx";
+import { command, CopyAs, flags } from "../ui/copy-as.tsx";
 import { Form, type Given } from "../ui/form.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { Secret } from "../ui/secret.tsx";
@@ -13,6 +13,7 @@ import { shortId } from "../ui/text.ts";
 import { Waiting } from "../ui/waiting.tsx";
 import { When } from "../ui/when.tsx";
 import { countBelow, tokenTree, type TokenNode } from "./token-tree.ts";
+import { requestOf } from "../ui/request-of.ts";
 
 const SHOWN_MAX = 2_000;
 
@@ -20,12 +21,7 @@ export const useTokens = (): Loaded<readonly Token[]> => useLoaded("tokens", rea
 
 export function Tokens({ tokens }: { readonly tokens: Loaded<readonly Token[]> }) {
   const minted = useSignal("");
-  const request = {
-    method: "GET",
-    path: "/v1/auth/tokens",
-    cli: "skerry auth token list",
-    typescript: callForEach("tokens.list", "token"),
-  } as const;
+  const request = requestOf("listTokens", { cli: "skerry auth token list" });
   return (
     <Panel title="Tokens" actions={<CopyAs request={request} of="the tokens" />}>
       <details class="more">
@@ -68,18 +64,12 @@ function MintForm({ done }: { readonly done: (secret: string) => void }) {
         const json = bodyOf(given);
         const { scopes: chosen = [], ...plain } = json;
         const words = flags(plain as Given);
-        return {
-          method: "POST",
-          path: "/v1/auth/tokens",
+        // The flag takes all that follow it.
+        const asked = chosen.length > 0 ? ["--scope", ...chosen] : [];
+        return requestOf("createToken", {
           json,
-          // The flag takes all that follow it.
-          cli: command(
-            "skerry auth token create",
-            ...words,
-            ...(chosen.length > 0 ? ["--scope", ...chosen] : []),
-          ),
-          typescript: call("tokens.create", json),
-        };
+          cli: command("skerry auth token create", ...words, ...asked),
+        });
       }}
       send={async (given) => done((await skerry.tokens.create(bodyOf(given))).token)}
     />
@@ -126,12 +116,10 @@ function Branch({ node, reload }: { readonly node: TokenNode; readonly reload: (
         danger
         needs="tokens:write"
         confirm={lossOf(node)}
-        request={{
-          method: "DELETE",
-          path: `/v1/auth/tokens/${token.id}`,
+        request={requestOf("revokeToken", {
+          at: [token.id],
           cli: command("skerry auth token revoke", token.id),
-          typescript: call("tokens.revoke", token.id),
-        }}
+        })}
         run={async () => {
           await skerry.tokens.revoke(token.id);
           reload();

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import type { AuditEvent, AuditFilter } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
-import { CopyAs, listRequest } from "../ui/copy-as.tsx";
+import { CopyAs } from "../ui/copy-as.tsx";
+import { listRequest } from "../ui/request-of.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Filter, filtersOf } from "../ui/list-page.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
@@ -12,13 +13,7 @@ import { When } from "../ui/when.tsx";
 
 const PAGE = 100;
 
-const words = {
-  path: "/v1/audit",
-  command: "skerry audit list",
-  method: "audit.list",
-  item: "event",
-  flagOf: { resource_id: "resource", user_id: "user" },
-};
+const flagOf = { resource_id: "resource", user_id: "user" };
 
 export function View() {
   const filter = filtersOf("action", "resource_id", "user_id");
@@ -31,7 +26,11 @@ export function View() {
   );
   const next = value?.next_cursor ?? undefined;
   return (
-    <Page title="Audit log" name="Audit log" actions={<CopyAs request={listRequest(words, filter)} />}>
+    <Page
+      title="Audit log"
+      name="Audit log"
+      actions={<CopyAs request={listRequest("listAudit", "skerry audit list", filter, flagOf)} />}
+    >
       <div class="filters">
         <Filter name="action" label="Action" />
         <Filter name="resource_id" label="Resource id" />

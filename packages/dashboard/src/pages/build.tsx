@@ -8,7 +8,7 @@ import { tookOf } from "../builds/took.tsx";
 import { resources } from "../live/resources.ts";
 import { go, href, type Params } from "../router.ts";
 import { Action } from "../ui/action.tsx";
-import { call, command, CopyAs, type RequestWords } from "../ui/copy-as.tsx";
+import { command, CopyAs, type RequestWords } from "../ui/copy-as.tsx";
 import { Copy } from "../ui/copy.tsx";
 import { DetailPage } from "../ui/detail-page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
@@ -16,6 +16,7 @@ import { printable, shortId } from "../ui/text.ts";
 import { Waits } from "../ui/waits.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../why/why.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 export function View({ params: { id = "" } }: { readonly params: Params }) {
   return (
@@ -48,14 +49,7 @@ function Actions({ build: { id, status } }: { readonly build: Build }) {
   const needs = "templates:write";
   return (
     <>
-      <CopyAs
-        request={{
-          method: "GET",
-          path: `/v1/builds/${id}`,
-          cli: command("skerry build show", id),
-          typescript: call("builds.get", id),
-        }}
-      />
+      <CopyAs request={requestOf("getBuild", { at: [id], cli: command("skerry build show", id) })} />
       {isBuildOver(status) ? (
         <Action
           label="Try again"
@@ -78,12 +72,7 @@ function Actions({ build: { id, status } }: { readonly build: Build }) {
 }
 
 function deed(id: string, verb: "cancel" | "retry"): RequestWords {
-  return {
-    method: "POST",
-    path: `/v1/builds/${id}/${verb}`,
-    cli: command(`skerry build ${verb}`, id),
-    typescript: call(`builds.${verb}`, id),
-  };
+  return requestOf(`${verb}Build`, { at: [id], cli: command(`skerry build ${verb}`, id) });
 }
 
 /** Which step it was, and what that said last. */

@@ -4,7 +4,7 @@ import { skerry } from "../api.ts";
 import { tookOf } from "../builds/took.tsx";
 import { useList } from "../live/use-list.ts";
 import { href, query } from "../router.ts";
-import { listRequest } from "../ui/copy-as.tsx";
+import { listRequest } from "../ui/request-of.ts";
 import { Id } from "../ui/copy.tsx";
 import { Choice, Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
@@ -36,13 +36,6 @@ const columns = [
   },
 ];
 
-const words = {
-  path: "/v1/builds",
-  command: "skerry build list",
-  method: "builds.list",
-  item: "build",
-};
-
 export function View() {
   const filter = filtersOf("status", "name");
   // The address can say anything; the server refuses what is no filter.
@@ -59,7 +52,7 @@ export function View() {
       list={list}
       columns={columns}
       to={({ id }) => `/builds/${id}`}
-      request={listRequest(words, filter)}
+      request={listRequest("listBuilds", "skerry build list", filter)}
       empty={{
         what: query.value.size > 0 ? "No build passes the filters." : "Nothing has been built yet.",
         command: "skerry template build . --name web",

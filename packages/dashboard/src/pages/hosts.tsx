@@ -7,7 +7,8 @@ import { useList } from "../live/use-list.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { useMoves } from "../live/use-moves.ts";
 import { query, setQuery } from "../router.ts";
-import { CopyAs, listRequest } from "../ui/copy-as.tsx";
+import { CopyAs } from "../ui/copy-as.tsx";
+import { listRequest } from "../ui/request-of.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
 import { countText } from "../ui/text.ts";
@@ -16,10 +17,7 @@ const SHOWN_MAX = 500;
 /** What a host has promised and used changes without an event of the host. */
 const LOOK_EVERY_MS = 10_000;
 
-const request = listRequest(
-  { path: "/v1/hosts", command: "skerry host list", method: "hosts.list", item: "host" },
-  {},
-);
+const request = listRequest("listHosts", "skerry host list");
 
 export function View() {
   const hosts = useList({

@@ -3,7 +3,7 @@ import { nowMs } from "../clock.ts";
 import { resources } from "../live/resources.ts";
 import { useList } from "../live/use-list.ts";
 import { Action } from "../ui/action.tsx";
-import { call, command } from "../ui/copy-as.tsx";
+import { command } from "../ui/copy-as.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { durationText } from "../ui/text.ts";
@@ -11,6 +11,7 @@ import { serviceCondition } from "../why/service-condition.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../why/why.tsx";
 import type { BackgroundService } from "@skerry/sdk";
+import { requestOf } from "../ui/request-of.ts";
 
 const columns = [
   { name: "Name", width: "minmax(10rem, 2fr)", cell: ({ name }: BackgroundService) => name },
@@ -34,12 +35,10 @@ const columns = [
       <Action
         label="Run"
         of={name}
-        request={{
-          method: "POST",
-          path: `/v1/background-services/${name}/run`,
+        request={requestOf("runBackgroundService", {
+          at: [name],
           cli: command("skerry background-service run", name),
-          typescript: call("backgroundServices.run", name),
-        }}
+        })}
         needs="platform:write"
         run={async () => resources.background_service.put(await skerry.backgroundServices.run(name))}
       />
@@ -62,12 +61,7 @@ export function View() {
       title="Background services"
       list={list}
       columns={columns}
-      request={{
-        method: "GET",
-        path: "/v1/background-services",
-        cli: "skerry background-service list",
-        typescript: call("backgroundServices.list"),
-      }}
+      request={requestOf("listBackgroundServices", { cli: "skerry background-service list" })}
       empty={{ what: "None has begun yet." }}
     />
   );

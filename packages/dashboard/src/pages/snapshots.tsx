@@ -14,6 +14,7 @@ import { bytesText, nameOf, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../why/why.tsx";
 import { snapshotsRequest } from "../vm/vm-requests.ts";
+import { requestOf } from "../ui/request-of.ts";
 
 const SHOWN_MAX = 500;
 
@@ -103,12 +104,7 @@ function Branch({ snapshot, among }: { readonly snapshot: Snapshot; readonly amo
       <Action
         label="Delete"
         of={nameOf(snapshot)}
-        request={{
-          method: "DELETE",
-          path: `/v1/snapshots/${id}`,
-          cli: command("skerry snapshot delete", id),
-          typescript: call("snapshots.delete", id),
-        }}
+        request={requestOf("deleteSnapshot", { at: [id], cli: command("skerry snapshot delete", id) })}
         danger
         needs={sandbox === null ? "machines:write" : "sandboxes:write"}
         confirm="What was made of it stays; nothing can begin at it any more."

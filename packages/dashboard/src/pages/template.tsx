@@ -7,13 +7,14 @@ import { DeleteTemplate } from "../templates/delete-template.tsx";
 import { Tags } from "../templates/tags.tsx";
 import { versionName } from "../templates/version-name.ts";
 import { Action } from "../ui/action.tsx";
-import { call, command, CopyAs } from "../ui/copy-as.tsx";
+import { command, CopyAs } from "../ui/copy-as.tsx";
 import { DetailPage } from "../ui/detail-page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { bytesText, printable, shortId } from "../ui/text.ts";
 import { Waits } from "../ui/waits.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../why/why.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 export function View({ params: { id = "" } }: { readonly params: Params }) {
   return (
@@ -44,14 +45,7 @@ function Actions({ template }: { readonly template: Template }) {
   const { id, build_id: build } = template;
   return (
     <>
-      <CopyAs
-        request={{
-          method: "GET",
-          path: `/v1/templates/${id}`,
-          cli: command("skerry template show", id),
-          typescript: call("templates.get", id),
-        }}
-      />
+      <CopyAs request={requestOf("getTemplate", { at: [id], cli: command("skerry template show", id) })} />
       <a class="button primary" href={href(`/sandboxes/new?template=${encodeURIComponent(asked(template))}`)}>
         New sandbox
       </a>
@@ -69,12 +63,7 @@ function Prepare({ name }: { readonly name: string }) {
     <Action
       label="Make its image now"
       needs="hosts:write"
-      request={{
-        method: "POST",
-        path: `/v1/templates/${encodeURIComponent(name)}/prepare`,
-        cli: command("skerry template prepare", name),
-        typescript: call("templates.prepare", name),
-      }}
+      request={requestOf("prepareTemplate", { at: [name], cli: command("skerry template prepare", name) })}
       run={async () => void resources.template.put(await skerry.templates.prepare(name))}
     />
   );

@@ -3,11 +3,11 @@ import { skerry } from "../api.ts";
 import { useList } from "../live/use-list.ts";
 import { href, query } from "../router.ts";
 import { versionName } from "../templates/version-name.ts";
-import { call } from "../ui/copy-as.tsx";
 import { Filter, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 const columns = [
   { name: "Name", width: "minmax(8rem, 2fr)", cell: versionName },
@@ -28,12 +28,7 @@ function descriptionOf({ waits_for: waits, progress, description }: Template): s
   return waits?.reason ?? progress ?? description;
 }
 
-const request = {
-  method: "GET",
-  path: "/v1/templates",
-  cli: "skerry template list",
-  typescript: call("templates.list"),
-} as const;
+const request = requestOf("listTemplates", { cli: "skerry template list" });
 
 export function View() {
   const name = query.value.get("name") ?? "";

@@ -3,10 +3,11 @@ import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { go } from "../router.ts";
 import { Action } from "../ui/action.tsx";
-import { call, command } from "../ui/copy-as.tsx";
+import { command } from "../ui/copy-as.tsx";
 import { nameOf } from "../ui/text.ts";
 import { readDependents, type Dependent } from "./read-dependents.ts";
 import { versionName } from "./version-name.ts";
+import { requestOf } from "../ui/request-of.ts";
 
 const NAMED_MAX = 5;
 
@@ -20,12 +21,7 @@ export function DeleteTemplate({ template }: { readonly template: Template }) {
       danger
       needs="templates:write"
       confirm={lossOf(template, found.value?.items ?? [])}
-      request={{
-        method: "DELETE",
-        path: `/v1/templates/${id}`,
-        cli: command("skerry template delete", id),
-        typescript: call("templates.delete", id),
-      }}
+      request={requestOf("deleteTemplate", { at: [id], cli: command("skerry template delete", id) })}
       run={async () => {
         await skerry.templates.delete(id);
         go("/templates");

@@ -5,9 +5,10 @@ import { TEMPLATE_TAG_MAX_CHARS } from "@skerry/contract/templates/template-name
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { Action } from "../ui/action.tsx";
-import { call, command } from "../ui/copy-as.tsx";
+import { command } from "../ui/copy-as.tsx";
 import { Form } from "../ui/form.tsx";
 import { Panel } from "../ui/panel.tsx";
+import { requestOf } from "../ui/request-of.ts";
 
 const schema = {
   properties: {
@@ -38,13 +39,13 @@ export function Tags({ template }: { readonly template: Template }) {
         labels={{ tag: "New tag" }}
         submit={["Tag", "Tagging…"]}
         needs="templates:write"
-        request={({ tag = "" }) => ({
-          method: "PUT",
-          path: `/v1/templates/${name}/tags/${encodeURIComponent(tag)}`,
-          json: { template: id },
-          cli: command("skerry template tag", `${name}:${tag}`, id),
-          typescript: call("templates.tag", name, tag, { template: id }),
-        })}
+        request={({ tag = "" }) =>
+          requestOf("tagTemplate", {
+            at: [name, tag],
+            json: { template: id },
+            cli: command("skerry template tag", `${name}:${tag}`, id),
+          })
+        }
         send={async ({ tag = "" }) =>
           void resources.template.put(await skerry.templates.tag(name, tag, { template: id }))
         }
@@ -62,12 +63,10 @@ function Untag({ template, tag }: { readonly template: Template; readonly tag: s
       danger
       needs="templates:write"
       confirm={`${name}:${tag} finds nothing any more. The version stays, and its id finds it.`}
-      request={{
-        method: "DELETE",
-        path: `/v1/templates/${name}/tags/${encodeURIComponent(tag)}`,
+      request={requestOf("untagTemplate", {
+        at: [name, tag],
         cli: command("skerry template untag", `${name}:${tag}`),
-        typescript: call("templates.untag", name, tag),
-      }}
+      })}
       run={async () => {
         await skerry.templates.untag(name, tag);
         resources.template.put({ ...template, tags: tags.filter((one) => one !== tag) });

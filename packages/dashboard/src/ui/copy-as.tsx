@@ -105,30 +105,6 @@ export function withQuery(path: string, fields: Readonly<Record<string, string |
   return text === "" ? path : `${path}?${text}`;
 }
 
-interface ListWords {
-  readonly path: string;
-  readonly command: string;
-  /** Of the client, and what it gives. */
-  readonly method: string;
-  readonly item: string;
-  /** Those whose flag has another name than the field. */
-  readonly flagOf?: Readonly<Record<string, string>>;
-}
-
-/** A list by the filters that its page has in its address. */
-export function listRequest(
-  { path, command: start, method, item, flagOf = {} }: ListWords,
-  filter: Readonly<Record<string, string>>,
-): RequestWords {
-  const words = Object.entries(filter).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
-  return {
-    method: "GET",
-    path: withQuery(path, filter),
-    cli: command(start, ...words),
-    typescript: callForEach(method, item, filter),
-  };
-}
-
 /** A call of the client: `tokens.create` with these arguments. */
 export function call(method: string, ...args: readonly unknown[]): string {
   return `await skerry.${method}(${argumentText(args)});`;

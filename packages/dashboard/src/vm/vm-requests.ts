@@ -2,8 +2,9 @@
 
 import type { EgressRequest } from "@skerry/sdk";
 import { query } from "../router.ts";
-import { call, callForEach, command, withQuery, type RequestWords } from "../ui/copy-as.tsx";
+import { call, command, withQuery, type RequestWords } from "../ui/copy-as.tsx";
 import type { VmKind } from "./vm-kind.ts";
+import { requestOf } from "../ui/request-of.ts";
 
 export const METRICS_STEP_S = 60;
 export const CONSOLE_LINES = 500;
@@ -32,12 +33,10 @@ export function tabRequest(kind: VmKind, id: string, tab: string): RequestWords 
 
 export function snapshotsRequest(of?: VmKind["noun"]): RequestWords {
   const filter = of === undefined ? {} : { of };
-  return {
-    method: "GET",
-    path: withQuery("/v1/snapshots", filter),
+  return requestOf("listSnapshots", {
+    query: filter,
     cli: command("skerry snapshot list", ...(of === undefined ? [] : ["--of", of])),
-    typescript: callForEach("snapshots.list", "snapshot", filter),
-  };
+  });
 }
 
 /** The path, the command and the method have one name, and their fields too. */
