@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { format, type FormatConfig } from "oxfmt";
-import { cliFlags } from "./clients/cli-flags.ts";
+import { cliCalls, cliFlags } from "./clients/cli-flags.ts";
 import { boundCalls } from "./clients/python-bound.ts";
 import { dashboardRequests } from "./clients/dashboard-requests.ts";
 import { pythonFiles } from "./clients/python-methods.ts";
@@ -53,6 +53,7 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
   const modules = new Map([
     ...sdk,
     ["packages/cli/src/generated/flags.ts", cliFlags()],
+    ["packages/cli/src/generated/calls.ts", cliCalls()],
     ["packages/dashboard/src/generated/requests.ts", dashboardRequests()],
   ]);
   for (const [path, text] of await formatted(modules)) files.set(path, text);

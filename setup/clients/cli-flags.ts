@@ -1,5 +1,5 @@
-// Flags of the command line that follow from the fields of an operation's query or body, as data: reading the
-// schemas themselves would slow the start of each command.
+// Flags of the command line that follow from the fields of an operation's query or body, and the calls of
+// `skerry api`, as data: reading the schemas themselves would slow the start of each command.
 
 import { clientMethods, parametersOf, type Parameter } from "./client-methods.ts";
 
@@ -28,6 +28,36 @@ export function cliFlags(): string {
 
 export type OperationFlags = keyof typeof flags;
 `;
+}
+
+const CALLS_HEAD = `// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
+
+/** A method of the TypeScript client. */
+export interface ApiCall {
+  readonly operation: string;
+  readonly summary: string;
+  /** Arguments before the fields. */
+  readonly parameters: readonly string[];
+  /** Whether it takes fields, and which of them stand in the query. */
+  readonly body?: true;
+  readonly query?: readonly string[];
+}
+
+`;
+
+/** Text of the module that \`skerry api\` reads. */
+export function cliCalls(): string {
+  const entries = clientMethods.map(
+    ({ body, collection, name, operationId, pathParameters, query, summary }) => {
+      const call = {
+        ...{ operation: operationId, summary, parameters: pathParameters },
+        ...(body !== undefined && { body: true }),
+        ...(query.length > 0 && { query: query.map((parameter) => parameter.name) }),
+      };
+      return `  "${collection === undefined ? name : `${collection}.${name}`}": ${JSON.stringify(call)},\n`;
+    },
+  );
+  return `${CALLS_HEAD}export const calls: Readonly<Record<string, ApiCall>> = {\n${entries.join("")}};\n`;
 }
 
 /** Undefined for a field that is no text, number, boolean, list of texts or map of texts. */

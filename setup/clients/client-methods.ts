@@ -46,6 +46,7 @@ export interface ClientMethod {
   readonly query: readonly Parameter[];
   readonly answer: Answer;
   readonly creates: boolean;
+  readonly summary: string;
   /** One or more sentences, in Markdown. */
   readonly doc: string;
   readonly errors: readonly string[];
@@ -145,6 +146,7 @@ function clientMethod(operationId: string, operation: Operation, called: string)
     ),
     answer,
     creates: answers[201] !== undefined,
+    summary,
     doc: [`${summary}.`, description ?? ""].join(" ").trim(),
     errors: operation.errors,
   };

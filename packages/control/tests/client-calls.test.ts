@@ -14,7 +14,7 @@ import type { Call } from "./calls/call.ts";
 import { calls } from "./calls/calls.ts";
 import type { At, ClientCall, Kind, LeftOut } from "./client-calls/client-call.ts";
 import { clientCalls } from "./client-calls/client-calls.ts";
-import { generatedCalls } from "./client-calls/generated-calls.ts";
+import { generatedCalls, type GeneratedCall } from "./client-calls/generated-calls.ts";
 import { documentedOperations } from "./support/api-document.ts";
 import { CommandBatch, PythonBatch } from "./support/client-batches.ts";
 import { RecordingProxy, type Exchange } from "./support/recording-proxy.ts";
@@ -27,20 +27,27 @@ const clients = {
   Python: "python",
   asyncio: "python",
   "the command line": "cli",
+  "skerry api": "api",
 } as const;
 type Client = keyof typeof clients;
 
-const rows = Object.entries(clientCalls) as readonly (readonly [keyof typeof clientCalls, ClientCall])[];
+// The document is made of the operations.
+const documented = documentedOperations.map(([id]) => id as OperationId);
 
-/** The row's own way, which another one may not have beside a generated method. */
-function wayOf(id: keyof typeof clientCalls, kind: Kind): ClientCall[Kind] {
-  const row: ClientCall = clientCalls[id];
-  const own = row[kind];
-  if (kind === "cli") return own;
-  const generated = generatedCalls.get(id)?.[kind];
-  if ((own === undefined) === (generated === undefined))
+function rowOf(id: OperationId): ClientCall {
+  return clientCalls[id] ?? {};
+}
+
+/** Whether such clients have the call: by a generated method, or as its row says, and not both. */
+function isOfferedBy(id: OperationId, kind: Kind | "api"): boolean {
+  const generated = generatedCalls.get(id);
+  if (kind === "api") return generated !== undefined;
+  const own = rowOf(id)[kind];
+  if (kind === "cli" && own === undefined && generated !== undefined) return false;
+  if (kind !== "cli" && (own === undefined) === (generated === undefined))
     throw new Error(`${id}: a call is either generated or in its row, and not both`);
-  return own;
+  if (kind === "cli" && own === undefined) throw new Error(`${id}: the command line has no way to call it`);
+  return own === undefined || typeof own !== "object";
 }
 const world = useWorld();
 let proxy: RecordingProxy;
@@ -64,17 +71,13 @@ afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
 });
 
-function isOffered<Offered>(way: Offered | LeftOut): way is Exclude<Offered, LeftOut> {
-  return !(typeof way === "object" && way !== null && "leftOut" in way);
-}
-
 function textOf(way: string | LeftOut | undefined): string {
   return typeof way === "string" ? way : "";
 }
 
 /** Ids of the operations that have a call in such clients. */
-function offeredBy(kind: Kind): readonly (keyof typeof clientCalls)[] {
-  return rows.flatMap(([id]) => (isOffered<ClientCall[Kind]>(wayOf(id, kind)) ? [id] : []));
+function offeredBy(kind: Kind | "api"): readonly OperationId[] {
+  return documented.filter((id) => isOfferedBy(id, kind));
 }
 
 /** The parameters of the path, and the text fields of the body, of an operation's call. */
@@ -97,22 +100,24 @@ function filled(text: string, at: At, written: (value: string) => string): strin
 
 /** Result of the client. A command line gives what it prints, as JSON where JSON was asked for or where
  *  nothing else says what it gives. */
-async function given(id: keyof typeof clientCalls, client: Client, at: At): Promise<unknown> {
-  const row: ClientCall = clientCalls[id];
-  const generated = generatedCalls.get(id);
-  if (client === "TypeScript") {
-    const sdk = generated?.sdk ?? row.sdk;
-    return asJson(typeof sdk === "function" ? await sdk(skerry, at) : undefined);
-  }
-  if (client !== "the command line")
-    return python.evaluate(
-      client === "Python" ? "python" : "asyncio",
-      generated?.python(at) ?? filled(textOf(row.python), at, JSON.stringify),
-    );
-  const words = textOf(row.cli)
-    .split(" ")
-    .map((word) => filled(word, at, String));
-  const { code, stdout, stderr } = await commands.run({ words, input: row.input ?? "" });
+async function given(id: OperationId, client: Client, at: At): Promise<unknown> {
+  const row = rowOf(id);
+  const { api, sdk, python: expression } = { ...generatedCalls.get(id) };
+  if (client === "TypeScript") return asJson(await (sdk ?? (row.sdk as GeneratedCall["sdk"]))(skerry, at));
+  if (client === "skerry api") return printed(["api", ...(api?.(at) ?? [])], JSON.stringify(at.body ?? {}));
+  if (client === "the command line") return printed(wordsOf(row, at), row.input ?? "");
+  const half = client === "Python" ? "python" : "asyncio";
+  return python.evaluate(half, expression?.(at) ?? filled(textOf(row.python), at, JSON.stringify));
+}
+
+function wordsOf({ cli }: ClientCall, at: At): readonly string[] {
+  const words = textOf(cli).split(" ");
+  return words.map((word) => filled(word, at, String));
+}
+
+/** Standard output of a command that succeeds, or the JSON that it is. */
+async function printed(words: readonly string[], input: string): Promise<unknown> {
+  const { code, stdout, stderr } = await commands.run({ words, input });
   expect({ code, stderr }, words.join(" ")).toMatchObject({ code: 0 });
   return stdout.startsWith("{") && !words.includes("export") ? (JSON.parse(stdout) as unknown) : stdout;
 }
@@ -132,27 +137,35 @@ function expectSent({ url, sent }: Exchange, { path, body }: Call): void {
   else if (body !== undefined) expect(JSON.parse(sent === "" ? "{}" : sent)).toMatchObject(body as object);
 }
 
-function expectedOf(row: ClientCall, kind: Kind, { status, type, text }: Exchange, got: unknown): unknown {
-  if (row.gives !== undefined && kind in row.gives) return row.gives[kind];
-  if (status === 204) return null;
+function expectedOf(
+  row: ClientCall,
+  kind: Kind | "api",
+  { status, type, text }: Exchange,
+  got: unknown,
+): unknown {
+  if (kind !== "api" && row.gives !== undefined && kind in row.gives) return row.gives[kind];
+  if (status === 204) return kind === "api" ? "" : null;
   if (!type.startsWith("application/json")) return text;
-  const answer = JSON.parse(text) as { readonly items?: unknown };
+  const answer = JSON.parse(text) as { readonly items?: unknown[]; readonly next_cursor?: string | null };
+  // `skerry api` reads all pages, of which this is the first.
+  if (kind === "api" && typeof answer.next_cursor === "string")
+    return { items: expect.arrayContaining(answer.items ?? []), next_cursor: null };
   return Array.isArray(got) ? answer.items : answer;
 }
 
-/** The synchronous half of the Python client is made of the asynchronous one, whose calls a usual run
- *  samples. */
-function triedBy(client: Client): readonly (keyof typeof clientCalls)[] {
+/** The synchronous half of the Python client is made of the asynchronous one, and `skerry api` of the SDK's
+ *  methods: a usual run samples their calls. */
+function triedBy(client: Client): readonly OperationId[] {
   const offered = offeredBy(clients[client]);
-  if (client !== "asyncio") return offered;
-  const sampled = sampledOperations("the asynchronous client");
+  if (client !== "asyncio" && client !== "skerry api") return offered;
+  const sampled = sampledOperations(client === "asyncio" ? "the asynchronous client" : client);
   return offered.filter((id) => sampled.has(id));
 }
 
 describe.each(Object.keys(clients) as Client[])("%s", (client) => {
   const kind = clients[client];
   test.each(triedBy(client))("calls %s as it is documented, and gives its answer", async (id) => {
-    const row: ClientCall = clientCalls[id];
+    const row = rowOf(id);
     const call = await (row.prepare ?? calls[id])(world);
     const before = proxy.exchanges.length;
     const made = () => proxy.exchanges.slice(before).find((one) => isCall(one, call));
@@ -170,9 +183,9 @@ describe.each(Object.keys(clients) as Client[])("%s", (client) => {
   });
 });
 
-test("each operation of the document has a row", () => {
-  const documented = documentedOperations.map(([id]) => id);
-  expect(rows.map(([id]) => String(id)).toSorted()).toEqual(documented.toSorted());
+test("only operations of the document have a row", () => {
+  const ids: readonly string[] = documented;
+  expect(Object.keys(clientCalls).filter((id) => !ids.includes(id))).toEqual([]);
 });
 
 const collections = [
@@ -219,8 +232,8 @@ test("each method of the TypeScript client is in a row, or makes the call of one
   const noted = callsOf(skerry, (name) => made.add(name));
   const said = { code: "x", name: "x", snapshot: "x", template: "x" };
   const at = { ...{ id: "x", execution: "x", path: "/x", port: "1", name: "x", host: "x" }, body: {}, said };
-  const called = rows.map(async ([id, row]) => {
-    const sdk = generatedCalls.get(id)?.sdk ?? row.sdk;
+  const called = documented.map(async (id) => {
+    const sdk = generatedCalls.get(id)?.sdk ?? rowOf(id).sdk;
     if (typeof sdk === "function") await sdk(noted, { ...at, template: "x", tag: "x", user_id: "x" });
   });
   await Promise.allSettled(called);
@@ -238,8 +251,7 @@ test("each operation that the Python client has a method for is in a row, by tha
   const methods = JSON.parse(stdout) as Readonly<Record<string, string>>;
   const byHand = offeredBy("python").filter((id) => !generatedCalls.has(id));
   const inRows = byHand.map((id) => {
-    const [, method = ""] =
-      /^skerry\.([\w.]+(?:\(\{id\}\)\.\w+)?)\(/.exec(textOf(clientCalls[id].python)) ?? [];
+    const [, method = ""] = /^skerry\.([\w.]+(?:\(\{id\}\)\.\w+)?)\(/.exec(textOf(rowOf(id).python)) ?? [];
     return [id, method.replace("({id})", "()")];
   });
   expect(Object.fromEntries(inRows)).toEqual(methods);
@@ -259,6 +271,8 @@ const otherCommands: Readonly<Record<string, string>> = {
   "e2b env": "packages/cli/tests/e2b.test.ts",
   logs: "packages/cli/tests/person.test.ts",
   "sandbox logs": "packages/cli/tests/sandbox-logs.test.ts",
+  // By each generated call, above.
+  api: "packages/cli/tests/api.test.ts",
   ps: "packages/cli/tests/person.test.ts",
   run: "packages/cli/tests/run-command.test.ts",
   "runs logs": "packages/cli/tests/runs.test.ts",
@@ -276,7 +290,7 @@ const otherCommands: Readonly<Record<string, string>> = {
 };
 
 test("each command of the command line is in a row, or has a test of its own", async () => {
-  const lines = offeredBy("cli").map((id) => `${textOf(clientCalls[id].cli)} `);
+  const lines = offeredBy("cli").map((id) => `${textOf(rowOf(id).cli)} `);
   const others = commandNames().filter((name) => !lines.some((line) => line.startsWith(`${name} `)));
   expect(others.toSorted()).toEqual(Object.keys(otherCommands).toSorted());
   for (const [name, file] of Object.entries(otherCommands)) {

@@ -5,6 +5,7 @@ import { DEFAULT_API_URL } from "@skerry/sdk/saved-settings";
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { Cli } from "../cli.ts";
+import { registerApiCommand } from "../commands/api.ts";
 import { registerAuditCommands } from "../commands/audit.ts";
 import { registerBuildCommands } from "../commands/builds/build.ts";
 import { registerE2bCommands } from "../commands/e2b.ts";
@@ -94,6 +95,7 @@ export function registerClientCommands(program: Command, cli: Cli): Command {
   registerMoveCommands(program, cli);
   registerBackgroundServiceCommands(program, cli);
   program.commandsGroup("Other:");
+  registerApiCommand(program, cli);
   registerCompletionCommands(program, cli);
   return host;
 }

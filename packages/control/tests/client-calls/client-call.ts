@@ -40,8 +40,8 @@ export interface ClientCall {
   readonly sdk?: ((skerry: Skerry, at: At) => unknown) | LeftOut;
   /** An expression. `{id}` becomes the parameter `id` as a literal, `{said.name}` a field of the body. */
   readonly python?: string | LeftOut;
-  /** The words after `skerry`; placeholders stand for themselves. */
-  readonly cli: string | LeftOut;
+  /** The words after `skerry`; placeholders stand for themselves. Left away where `skerry api` is all there is. */
+  readonly cli?: string | LeftOut;
   /** The result, where it is not the answer of the API or the items of its list. */
   readonly gives?: Partial<Record<Kind, unknown>>;
   /** In the place of what `calls/` prepares. */

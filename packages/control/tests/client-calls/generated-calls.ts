@@ -13,6 +13,8 @@ import type { At } from "./client-call.ts";
 export interface GeneratedCall {
   readonly sdk: (skerry: Skerry, at: At) => unknown;
   readonly python: (at: At) => string;
+  /** Words after `skerry api`. The body is its standard input. */
+  readonly api: (at: At) => readonly string[];
 }
 
 type Method = (...args: unknown[]) => unknown;
@@ -21,7 +23,11 @@ type Method = (...args: unknown[]) => unknown;
 export const generatedCalls: ReadonlyMap<string, GeneratedCall> = new Map(
   clientMethods.map((method) => [
     method.operationId,
-    { sdk: (skerry, at) => sdkCall(method, skerry, at), python: (at) => pythonCall(method, at) },
+    {
+      sdk: (skerry, at) => sdkCall(method, skerry, at),
+      python: (at) => pythonCall(method, at),
+      api: (at) => apiCall(method, at),
+    },
   ]),
 );
 
@@ -50,4 +56,10 @@ function pythonCall(method: ClientMethod, at: At): string {
   if (body !== undefined) args.push(JSON.stringify(at.body ?? {}));
   const called = `${owner}.${snakeCase(nameOf(method))}`;
   return body === undefined ? `${called}(${args.join(", ")})` : `with_body(${called}, ${args.join(", ")})`;
+}
+
+function apiCall(method: ClientMethod, at: At): readonly string[] {
+  const { body, collection, name } = method;
+  const called = collection === undefined ? name : `${collection}.${name}`;
+  return [called, ...parameters(method, at), ...(body === undefined ? [] : ["--from-file", "-"])];
 }
