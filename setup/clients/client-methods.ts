@@ -103,7 +103,8 @@ export function clientName(id: string, operation: Operation): string | undefined
   if (operation.surface !== "v1" || operation.client === null || !isPlain(operation)) return undefined;
   if (operation.client !== undefined) return operation.client;
   const collection = collectionOf(operation);
-  const noun = new RegExp(`${singular(collection)}(?:s|es)?$`, "i");
+  // `setOrganizationLimits` is `setLimits`.
+  const noun = new RegExp(`${pascalCase(singular(collection))}(?:s|es)?(?=[A-Z]|$)`);
   return `${collection}.${id.replace(noun, "")}`;
 }
 

@@ -41,7 +41,6 @@ export const limitOperations = {
     surface: "v1",
     method: "PATCH",
     path: "/v1/orgs/:id/limits",
-    client: "organizations.setLimits",
     tag: "organizations",
     summary: "Change the limits of one organization",
     description:
