@@ -1,7 +1,7 @@
-// Writes the parts of the clients that follow from something else: the plain methods of the TypeScript and the
-// Python client, from the declarations of the API's operations; Python's types, from the OpenAPI document; and
-// its synchronous half, from the asynchronous one. They are committed. `--check` only says whether they are
-// current.
+// Writes the parts of the clients that follow from something else: the plain methods of the TypeScript and
+// the Python client, from the declarations of the API's operations; Python's types, from the OpenAPI
+// document; and its synchronous half, from the asynchronous one. They are committed. `--check` only says
+// whether they are current.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -42,7 +42,7 @@ if (process.argv.includes("--check")) {
   }
 }
 
-/** By their paths in the repository. */
+/** Texts of all files, by their paths in the repository. */
 async function allFiles(): Promise<ReadonlyMap<string, string>> {
   const document = readFileSync(join(root, "packages/control/openapi.json"), "utf8");
   const types = pythonTypes(JSON.parse(document) as Record<string, unknown>);

@@ -11,6 +11,8 @@ export interface Flag {
   readonly field: string;
   readonly help: string;
   readonly kind: "text" | "number" | "boolean" | "list" | "pairs";
+  /** Word for its value in the help. */
+  readonly placeholder: string;
   /** Values that it can have. */
   readonly words?: readonly string[];
 }
@@ -70,6 +72,7 @@ function flagOf({ name, schema }: Parameter) {
     field: name,
     help: helpOf(schema.description ?? ""),
     kind,
+    placeholder: placeholderOf(name, kind, words !== undefined),
     ...(words !== undefined && { words: words.filter((word) => word !== null) }),
   };
 }
@@ -80,6 +83,12 @@ function kindOf(type: string, items: unknown, isMap: boolean) {
   if (type === "boolean") return "boolean";
   if (type === "array" && items === "string") return "list";
   return type === "object" && isMap ? "pairs" : undefined;
+}
+
+function placeholderOf(name: string, kind: string, hasWords: boolean): string {
+  if (kind === "pairs") return "KEY=VALUE";
+  if (hasWords) return name === "status" ? "status" : "word";
+  return name.endsWith("_id") || ["host", "vm"].includes(name) ? "id" : (name.split("_").at(-1) ?? name);
 }
 
 /** The description as help has it: without a capital and a full stop. */

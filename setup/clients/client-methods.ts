@@ -1,6 +1,7 @@
-// Methods of the clients for the plain operations of the API, from their declarations: `GET /v1/snapshots`, which
-// is `listSnapshots`, is `snapshots.list`. An operation says by `client` where its method has another name, and
-// that it has none. Streams, files, terminals and all of sandboxes and machines are written in each client.
+// Methods of the clients for the plain operations of the API, from their declarations: `GET /v1/snapshots`,
+// which is `listSnapshots`, is `snapshots.list`. An operation says by `client` where its method has another
+// name, and that it has none. Streams, files, terminals and all of sandboxes and machines are written in
+// each client.
 
 import { resourceEventKinds, type ResourceEventKind } from "@skerry/contract/events/resource-event";
 import { operations } from "../../packages/control/src/app/operations.ts";
@@ -19,7 +20,7 @@ export interface Parameter {
   readonly isRequired: boolean;
 }
 
-/** By the fields of the answer. */
+/** Kinds of answers by their fields. */
 const ANSWERS_OF_ITEMS: Readonly<Record<string, "page" | "items">> = {
   "items next_cursor": "page",
   items: "items",
@@ -35,7 +36,7 @@ export interface ClientMethod {
   readonly operationId: string;
   /** Undefined for the client's own methods. */
   readonly collection: string | undefined;
-  /** In camel case. */
+  /** Name in camel case. */
   readonly name: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With `{name}` for each parameter. */
@@ -50,6 +51,8 @@ export interface ClientMethod {
   /** One or more sentences, in Markdown. */
   readonly doc: string;
   readonly errors: readonly string[];
+  /** Needed of the token; undefined where any token, or none, will do. */
+  readonly scope: string | undefined;
 }
 
 /** Collection whose items have a status, with the kind of their events. */
@@ -68,7 +71,7 @@ export const clientMethods: readonly ClientMethod[] = Object.entries(operations)
   },
 );
 
-/** By collection. */
+/** Methods by their collection. */
 export const collections: ReadonlyMap<string, readonly ClientMethod[]> = Map.groupBy(
   clientMethods.filter((method) => method.collection !== undefined),
   ({ collection }) => collection ?? "",
@@ -150,6 +153,7 @@ function clientMethod(operationId: string, operation: Operation, called: string)
     summary,
     doc: [`${summary}.`, description ?? ""].join(" ").trim(),
     errors: operation.errors,
+    scope: operation.access === "public" ? undefined : (operation.access.scope ?? undefined),
   };
 }
 

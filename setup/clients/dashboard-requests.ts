@@ -1,6 +1,6 @@
-// What the dashboard has to copy of each plain operation: its request, and the call of the TypeScript client.
+// Requests of the plain operations for the dashboard to copy, with the call of the TypeScript client.
 
-import { clientMethods, singular } from "./client-methods.ts";
+import { clientMethods } from "./client-methods.ts";
 
 const HEAD = `// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
@@ -21,9 +21,14 @@ export function dashboardRequests(): string {
   const entries = clientMethods.map(({ answer, collection, method, name, operationId, path }) => {
     const request = {
       ...{ method, path, call: collection === undefined ? name : `${collection}.${name}` },
-      ...(answer.kind === "page" && { item: singular(name === "list" ? (collection ?? "") : name) }),
+      ...(answer.kind === "page" && { item: lastWord(answer.item.$id ?? name) }),
     };
     return `  ${operationId}: ${JSON.stringify(request)},\n`;
   });
   return `${HEAD}export const requests = {\n${entries.join("")}} as const satisfies Readonly<Record<string, ApiRequest>>;\n`;
+}
+
+/** `AuditEvent` is an `event`. */
+function lastWord(name: string): string {
+  return (/[A-Z]?[a-z]+$/.exec(name)?.[0] ?? name).toLowerCase();
 }

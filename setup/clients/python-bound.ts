@@ -1,5 +1,5 @@
-// The calls into a microVM of one that is in hand, for Python: each method of `AsyncVmCalls` with its id filled
-// in, and with the same docstring.
+// The calls into a microVM of one that is in hand, for Python: each method of `AsyncVmCalls` with its id
+// filled in, and with the same docstring.
 
 import { importsText } from "./python-methods.ts";
 
@@ -27,7 +27,11 @@ class AsyncBoundCalls:
 
     def __init__(self, calls: AsyncVmCalls, id: str) -> None:
         self._calls = calls
-        self._bound_id = id
+        self._id = id
+
+    @property
+    def id(self) -> str:
+        return self._id
 
 ${methods.join("\n")}`;
   return `${HEAD}${importsFor(text, calls)}\n\n${text}`;
@@ -52,7 +56,7 @@ function methodText({ begins, name, parameters, result, docstring }: Method): st
     return star !== -1 && index > star ? `${one}=${one}` : one;
   });
   const call = `return ${begins.startsWith("async") ? "await " : ""}self._calls.${name}(`;
-  const args = ["self._bound_id", ...given];
+  const args = ["self._id", ...given];
   const line = `        ${call}${args.join(", ")})\n`;
   const body =
     line.length <= 120

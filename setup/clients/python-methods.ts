@@ -1,5 +1,5 @@
-// The generated part of the asynchronous Python client, of which the synchronous one is made: a class for each
-// collection, and one for what is the client's own.
+// The generated part of the asynchronous Python client, from which the synchronous one is made: a class for
+// each collection, and one for the client itself.
 
 import {
   collections,
@@ -12,7 +12,7 @@ import {
   type ClientMethod,
 } from "./client-methods.ts";
 import { pythonName, type PythonTypes } from "./python-types.ts";
-import { wrapped } from "./sdk-methods.ts";
+import { docOf, wrapped } from "./sdk-methods.ts";
 import type { Schema } from "./schema-types.ts";
 
 const COLUMNS = 120;
@@ -21,7 +21,7 @@ const INDENT = " ".repeat(8);
 const HEAD = (doc: string) =>
   `"""${doc} Written by setup/write-clients.ts from the API's declarations. Do not edit."""\n\nfrom __future__ import annotations\n\n`;
 
-/** By file name, in `skerry/_async/_generated`. */
+/** Texts of `skerry/_async/_generated`, by file name. */
 export function pythonFiles(types: PythonTypes): ReadonlyMap<string, string> {
   const files = new Map<string, string>([["__init__.py", ""]]);
   for (const [collection, methods] of collections)
@@ -41,14 +41,14 @@ function collectionFile(collection: string, methods: readonly ClientMethod[], im
     const item = imports.type(pythonName(watched.item.$id));
     const status = imports.field(`${item}.status`);
     const { parameter } = watched;
-    imports.use("typing", "Optional", "Sequence", "Union");
-    imports.use(".._wait", "wait_for_status");
+    imports.use("typing", "Sequence", "Union");
+    imports.use(".._wait", "WAIT_S", "wait_for_status");
     parts.push(`    async def wait(
-        self, ${parameter}: str, until: Union[${status}, Sequence[${status}]], *, timeout_s: Optional[float] = None
+        self, ${parameter}: str, until: Union[${status}, Sequence[${status}]], *, timeout_s: float = WAIT_S
     ) -> ${item}:
         """Returns when its \`\`status\`\` is \`\`until\`\`, or one of them. Raises \`\`SkerryStatusError\`\` where it has ended in another one, and
         after \`\`timeout_s\`\` seconds."""
-        return await wait_for_status(lambda: self.get(${parameter}), until, timeout_s)
+        return await wait_for_status("${watched.kind}", self.get, ${parameter}, until, timeout_s)
 `);
   }
   imports.use(".._http", "AsyncHttp");
@@ -89,7 +89,9 @@ function methodText(method: ClientMethod, imports: Imports): string {
     ...{ name, isRequired, type: imports.queryType(schema) },
   }));
   const key = method.creates ? [{ name: "idempotency_key", type: "str", isRequired: false }] : [];
-  const named = [...body.fields, ...query, ...key];
+  const fields = [...body.fields, ...query, ...key];
+  // Required arguments come first.
+  const named = fields.toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));
   if (named.some(({ isRequired }) => !isRequired)) imports.use("typing", "Optional");
   const parts = {
     ...{ body, query, named },
@@ -145,12 +147,20 @@ function pageMethods(method: ClientMethod, parts: Parts, imports: Imports): stri
   const list = signature(`async def ${name}`, places, named, `AsyncIterator[${item}]`);
   const onePage = signature(`async def ${page}`, places, [...named, ...PAGING], `Page[${item}]`);
   const request = requestText(method, body, [...query, ...PAGING], imports);
-  return `${list}${docstring(method)}${statement("pages = every_item(", [`lambda cursor: self.${page}(${passed.join(", ")})`])}${INDENT}async for item in pages:
+  return `${list}${docstring(method)}${statement("pages = every_item(", [lambdaText(page, passed)])}${INDENT}async for item in pages:
             yield item
 
 ${onePage}        """Reads one page of \`\`${name}\`\`: \`\`limit\`\` items (default 50, at most 500) after the page whose \`\`next_cursor\`\` is \`\`cursor\`\`."""
 ${statement("found = await self._http.json(", [request, whole])}        return Page(found["items"], found["next_cursor"])
 `;
+}
+
+function lambdaText(page: string, passed: readonly string[]): string {
+  const line = `lambda cursor: self.${page}(${passed.join(", ")})`;
+  const inner = `${INDENT}        `;
+  return line.length < 95
+    ? line
+    : `lambda cursor: self.${page}(\n${passed.map((one) => `${inner}${one},\n`).join("")}${INDENT}    )`;
 }
 
 interface Body {
@@ -188,8 +198,14 @@ function bodyOf({ body, method, pathParameters }: ClientMethod, imports: Imports
   };
 }
 
+/** On one line, or on as many as its names take where it is long. */
 function dictionary(names: readonly string[]): string {
-  return `{${names.map((name) => `"${name}": ${name}`).join(", ")}}`;
+  const entries = names.map((name) => `"${name}": ${name}`);
+  const line = `{${entries.join(", ")}}`;
+  const inner = `${INDENT}            `;
+  return line.length < 80
+    ? line
+    : `{\n${entries.map((entry) => `${inner}${entry},\n`).join("")}${INDENT}        }`;
 }
 
 function requestText(method: ClientMethod, body: Body, query: readonly Argument[], imports: Imports): string {
@@ -236,10 +252,8 @@ function signature(
   return `    ${begins}(\n${lines}    ) -> ${result}:\n`;
 }
 
-function docstring({ doc, errors }: ClientMethod): string {
-  const codes = errors.map((code) => `\`${code}\``).join(", ");
-  const text = codes === "" ? doc : `${doc}\n\nErrors of its own: ${codes}.`;
-  const lines = text
+function docstring(method: ClientMethod): string {
+  const lines = docOf(method)
     .replaceAll("`", "``")
     .split("\n")
     .flatMap((paragraph) => wrapped(paragraph, COLUMNS - 12));

@@ -36,7 +36,7 @@ const LINE_MAX_CHARS = 120;
 /** The module of types, and how it calls the type of a field. */
 export interface PythonTypes {
   readonly text: string;
-  /** By schema and field, such as `Snapshot.status`. */
+  /** Types by schema and field, such as `Snapshot.status`. */
   readonly fields: ReadonlyMap<string, string>;
   /** The name of a list of words that is this one. */
   findWords(words: readonly string[]): string | undefined;

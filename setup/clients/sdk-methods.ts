@@ -1,4 +1,4 @@
-// The generated part of the TypeScript client: a class for each collection, and one for what is the client's own.
+// The generated part of the TypeScript client: a class for each collection, and one for the client itself.
 
 import {
   camelCase,
@@ -8,6 +8,7 @@ import {
   pascalCase,
   singular,
   watchedOf,
+  type Answer,
   type ClientMethod,
   type Watched,
 } from "./client-methods.ts";
@@ -19,7 +20,7 @@ const HEAD =
 
 const COLUMNS = 100;
 
-/** By file name, in `packages/sdk/src/generated`. */
+/** Texts of `packages/sdk/src/generated`, by file name. */
 export async function sdkFiles(): Promise<ReadonlyMap<string, string>> {
   const modules = await readModules();
   const files = new Map<string, string>();
@@ -173,6 +174,7 @@ function pageMethods(method: ClientMethod, parts: Parts, imports: Imports, http:
 
 function plainMethod(method: ClientMethod, parts: Parts, imports: Imports, http: string): string {
   const { answer, name } = method;
+  if (answer.kind === "page") throw new Error(`${name} has pages`);
   const { comment, leading, options, query } = parts;
   const isNeeded = method.query.some(({ isRequired }) => isRequired);
   const asked = query === undefined ? [] : [`query: ${query}${isNeeded ? "" : " = {}"}`];
@@ -183,7 +185,7 @@ function plainMethod(method: ClientMethod, parts: Parts, imports: Imports, http:
   const whole = imports.type(answer.schema);
   const call = `${http}.json<${whole}>(${request}, options)`;
   if (answer.kind === "one") return `${comment}  ${head}: Promise<${whole}> {\n    return ${call};\n  }\n`;
-  return `${comment}  async ${head}: Promise<${whole}["items"]> {\n    return (await ${call}).items;\n  }\n`;
+  return `${comment}  async ${head}: Promise<${imports.items(answer)}> {\n    return (await ${call}).items;\n  }\n`;
 }
 
 function requestOf(method: ClientMethod, imports: Imports, hasQuery: boolean): string {
@@ -206,27 +208,38 @@ function requestOf(method: ClientMethod, imports: Imports, hasQuery: boolean): s
 function waits({ kind, item, parameter }: Watched, imports: Imports): string {
   const type = imports.type(item);
   const given = camelCase(parameter);
+  const noun = kind.replaceAll("_", " ");
   imports.value("../events/follow-resource.ts", "followResource");
-  imports.value("../events/follow-resource.ts", "waitForStatus");
-  const source = `this.http, "${kind}", (own) => this.get(${given}, own)`;
-  return `  /** Gives it as it is now, and again with each change of it, until \`signal\` aborts. */
+  imports.value("../events/wait-for-status.ts", "waitForStatus");
+  imports.use("../events/wait-for-status.ts", "Status");
+  imports.use("../events/wait-for-status.ts", "WaitOptions");
+  const source = `{ id: ${given}, read: (id, own) => this.get(id, own) }`;
+  return `  /** Gives the ${noun} as it is now, and again with each change of it, until \`signal\` aborts. */
   follow(${given}: string, options: CallOptions = {}): AsyncGenerator<${type}, void> {
-    return followResource(${source}, options);
+    return followResource(this.http, "${kind}", ${source}, options);
   }
 
   /**
-   * Resolves when its \`status\` is \`until\`, or one of them. Throws \`SkerryStatusError\` where it has ended in
-   * another one.
+   * Resolves when its \`status\` is \`until\`, or one of them. Throws \`SkerryStatusError\` where it has
+   * ended in another one.
    */
-  wait(${given}: string, until: ${type}["status"] | readonly ${type}["status"][], options: CallOptions = {}): Promise<${type}> {
-    return waitForStatus(this.follow(${given}, options), until);
+  wait(${given}: string, until: Status<${type}>, options: WaitOptions = {}): Promise<${type}> {
+    return waitForStatus("${kind}", ${source}, until, options);
   }
 `;
 }
 
-function docOf({ doc: text, errors }: ClientMethod): string {
-  const codes = errors.map((code) => `\`${code}\``);
-  return codes.length === 0 ? text : `${text}\n\nErrors of its own: ${codes.join(", ")}.`;
+const CODES_MAX = 8;
+
+/** Deed of the method, the scope that it needs, and the errors that other methods do not have. */
+export function docOf({ doc: text, errors, scope }: ClientMethod): string {
+  const codes = errors.slice(0, CODES_MAX).map((code) => `\`${code}\``);
+  const more = errors.length > CODES_MAX ? " and others" : "";
+  return [
+    text,
+    ...(scope === undefined ? [] : [`Needs the scope \`${scope}\`.`]),
+    ...(codes.length === 0 ? [] : [`Errors of its own: ${codes.join(", ")}${more}.`]),
+  ].join("\n\n");
 }
 
 /** A comment of one line, or of as many as the text takes. */
@@ -267,6 +280,11 @@ class Imports {
 
   constructor(modules: readonly Module[]) {
     this.#modules = modules;
+  }
+
+  /** Type of all items of an answer, which is that of the answer's field where they have no name. */
+  items({ item, schema }: Extract<Answer, { readonly item: Schema }>): string {
+    return item.$id === undefined ? `${this.type(schema)}["items"]` : `${this.type(item)}[]`;
   }
 
   type(schema: object): string {

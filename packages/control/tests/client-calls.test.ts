@@ -271,7 +271,6 @@ const otherCommands: Readonly<Record<string, string>> = {
   "e2b env": "packages/cli/tests/e2b.test.ts",
   logs: "packages/cli/tests/person.test.ts",
   "sandbox logs": "packages/cli/tests/sandbox-logs.test.ts",
-  // By each generated call, above.
   api: "packages/cli/tests/api.test.ts",
   ps: "packages/cli/tests/person.test.ts",
   run: "packages/cli/tests/run-command.test.ts",

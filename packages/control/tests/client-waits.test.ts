@@ -47,6 +47,30 @@ test("a status that is there already, or comes, ends the wait", async () => {
   await made.destroy();
 });
 
+test("a wait by a name goes on with the resource that had it", async () => {
+  const made = await skerry.sandboxes.create({ template: "base", name: "web" });
+  const waits = [
+    skerry.sandboxes.wait("web", "destroyed"),
+    python.evaluate("asyncio", 'skerry.sandboxes.wait("web", "destroyed")'),
+    commands.run({ words: ["sandbox", "get", "web", "--wait", "destroyed", "--json"], input: "" }),
+  ];
+  await expect(skerry.sandboxes.wait("web", "paused", { timeoutMs: 300 })).rejects.toThrow(
+    "It is running, and not paused in time.",
+  );
+  await made.destroy();
+  const [own, ofPython, printed] = await Promise.all(waits);
+  expect(own).toMatchObject({ id: made.id, status: "destroyed" });
+  expect(ofPython).toMatchObject({ id: made.id, status: "destroyed" });
+  expect(printed).toMatchObject({ code: 0, stdout: expect.stringContaining(made.id) as string });
+});
+
+test("more waits than a token may have streams of events all end", async () => {
+  const { id } = await newBuild(world, { context: true });
+  const waits = Array.from({ length: 12 }, async () => skerry.builds.wait(id, "canceled"));
+  await skerry.builds.cancel(id);
+  expect((await Promise.all(waits)).map(({ status }) => status)).toEqual(Array(12).fill("canceled"));
+});
+
 test("a resource that has ended otherwise ends the wait with its last state", async () => {
   const { id } = await newBuild(world, { context: true });
   const waits = skerry.builds.wait(id, "ready").catch((error: unknown) => error);

@@ -23,6 +23,16 @@ def connected(server: ScriptedServer) -> Skerry:
 
 
 class CallsTest(unittest.TestCase):
+    def test_a_sandbox_in_hand_has_its_file_system(self) -> None:
+        def script(handler: Handler, request: Received) -> None:
+            made = SANDBOX if request.target == "/v1/sandboxes" else {"name": "x", "type": "file"}
+            handler.answer_json(200, made)
+
+        with ScriptedServer(script) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            sandbox = skerry.sandboxes.create(template="base")
+            self.assertEqual(sandbox.files.stat("/x")["type"], "file")
+            self.assertEqual(server.received[-1].target.split("?")[0], "/v1/sandboxes/sbx_0/stat/x")
+
     def test_a_creation_sends_what_is_named_and_nothing_else(self) -> None:
         with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
             sandbox = skerry.sandboxes.create(template="base", env={"A": "1"}, egress={"mode": "deny_all"})

@@ -2,7 +2,7 @@
 // is the only file that passes on what others define.)
 
 import type { ResourceEventPage } from "@skerry/contract/events/resource-event";
-import type { SizeList } from "@skerry/contract/platform/size-list";
+import type { SizeInfo } from "@skerry/contract/platform/size-list";
 import { Audit } from "./audit/audit.ts";
 import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events/events.ts";
 import { GeneratedClient } from "./generated/generated-client.ts";
@@ -88,6 +88,7 @@ export type { ExecuteOptions } from "./vms/executions/execute.ts";
 export type { ExecutionOptions, FollowEvent, FollowOptions } from "./vms/executions/executions.ts";
 export { Forward, type ForwardOptions } from "./vms/forward/forward.ts";
 export { Shell, type ShellOptions, type ShellOutput } from "./vms/shell.ts";
+export type { WaitOptions } from "./events/wait-for-status.ts";
 export type { EventFilter, FollowedChange } from "./events/events.ts";
 export type {
   ResourceEvent,
@@ -141,7 +142,7 @@ export type {
 export type { OrganizationLimitsReport as OrganizationLimits } from "@skerry/contract/limits/limits-report";
 export type { UsagePoint } from "@skerry/contract/usage/usage";
 /** `memory_mib` is in MiB; `cpu` says whether the CPUs are shared with others. */
-export type Size = SizeList["items"][number];
+export type Size = SizeInfo;
 export type { BuildLogOptions } from "./builds/builds.ts";
 export type {
   BuildOptions,

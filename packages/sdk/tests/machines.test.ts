@@ -76,3 +76,14 @@ test("an image in the place of a template is refused with how a template is made
     });
   expect(server.received).toEqual([]);
 });
+
+test("a machine that has failed and is started again by its policy is waited for, and one that is not ends the wait", async () => {
+  const states = [{ status: "failed", restart_at: "2026-11-20T16:00:00Z" }, { status: "running" }];
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, { id: "mch_0", restart_at: null, waits_for: null, ...states.shift() }),
+  );
+  const { machines } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  expect((await machines.wait("mch_0", ["running"])).status).toBe("running");
+  states.push({ status: "failed" });
+  await expect(machines.wait("mch_0", "running")).rejects.toThrow("It is failed, and will not be running.");
+});

@@ -17,6 +17,8 @@ interface Flags {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const known: Readonly<Record<string, readonly Flag[]>> = flags;
+
 export function registerApiCommand(program: Command, cli: Cli): void {
   const command = program
     .command("api")
@@ -30,18 +32,12 @@ export function registerApiCommand(program: Command, cli: Cli): void {
       const call = Object.hasOwn(calls, name) ? calls[name] : undefined;
       if (call === undefined)
         throw usage(`There is no call "${name}".`, "`skerry api` lists those that there are.");
-      if (given.length !== call.parameters.length)
-        throw usage(
-          `The call ${name} takes ${call.parameters.join(", ") || "no arguments"}, and ${given.length} came.`,
-          "Fields go by --field NAME=VALUE.",
-        );
+      checkGiven(name, call, given);
       const fields = { ...(await fileFields(options.fromFile)), ...fieldsOf(call, options.field ?? []) };
+      checkFields(name, call, fields);
       const client = await cli.client(self);
-      const answer = await made(client, name, [
-        ...given,
-        ...fieldArguments(call, fields),
-        { signal: cli.signal },
-      ]);
+      const args = [...given, ...fieldArguments(call, fields), { signal: cli.signal }];
+      const answer = await made(client, name, args);
       if (answer !== undefined) await cli.output.json(answer);
     });
   addExamples(
@@ -53,11 +49,31 @@ export function registerApiCommand(program: Command, cli: Cli): void {
   );
 }
 
+function checkGiven(name: string, { parameters }: ApiCall, given: readonly string[]): void {
+  if (given.length === parameters.length) return;
+  const wanted = parameters.join(", ") || "no arguments";
+  throw usage(
+    `The call ${name} takes ${wanted}, and ${given.length} came.`,
+    "Fields go by --field NAME=VALUE.",
+  );
+}
+
+/** A field that no one would read might be what keeps a call within bounds. */
+function checkFields(name: string, { body, query = [] }: ApiCall, fields: Fields): void {
+  const unknown = Object.keys(fields).find((field) => body === undefined && !query.includes(field));
+  if (unknown === undefined) return;
+  const known = query.length === 0 ? "It takes none." : `It takes ${query.join(", ")}.`;
+  throw usage(`The call ${name} has no field "${unknown}".`, known);
+}
+
 function list({ output }: Cli): Promise<void> {
   return output.table(
-    ["CALL", "ARGUMENTS", "DOES"],
-    Object.entries(calls).map(([name, { parameters, summary }]) => [name, parameters.join(" "), summary]),
-    { prose: [2] },
+    ["CALL", "ARGUMENTS", "DOES", "FIELDS"],
+    Object.entries(calls).map(([name, { parameters, summary, operation, query = [] }]) => [
+      ...[name, parameters.join(" "), summary],
+      (known[operation]?.map(({ field }) => field) ?? query).join(" "),
+    ]),
+    { prose: [2, 3] },
   );
 }
 
@@ -68,30 +84,31 @@ function usage(message: string, remediation: string): CliError {
 async function fileFields(file: string | undefined): Promise<Fields> {
   if (file === undefined) return {};
   const read = file === "-" ? await readAll(process.stdin) : await readFile(file, "utf8");
-  const fields = parsed(read);
+  const fields = jsonOrText(read);
   if (typeof fields === "object" && fields !== null && !Array.isArray(fields)) return fields as Fields;
   throw usage("The fields are no JSON object.", 'Give one such as {"name": "ci"}.');
 }
 
-function parsed(text: string): unknown {
+/** JSON as what it says, and other text as it is. */
+function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    return text;
   }
 }
 
 /** Values as the declaration has their kind; several of a list are given one by one. */
 function fieldsOf({ operation }: ApiCall, given: readonly string[]): Fields {
-  const known = (flags as Readonly<Record<string, readonly Flag[]>>)[operation] ?? [];
+  const declared = known[operation] ?? [];
   const fields = new Map<string, unknown>();
   for (const field of given) {
     const [, name = "", value = ""] = /^([a-z_][a-z0-9_]*)=([^]*)$/.exec(field) ?? [];
     if (name === "") throw usage(`"${field}" is no field.`, "Write --field NAME=VALUE.");
-    const kind = known.find((flag) => flag.field === name)?.kind;
+    const kind = declared.find((flag) => flag.field === name)?.kind;
     const before = fields.get(name);
     if (kind === "list") fields.set(name, [...(Array.isArray(before) ? before : []), value]);
-    else fields.set(name, kind === "text" ? value : (parsed(value) ?? value));
+    else fields.set(name, kind === "text" ? value : jsonOrText(value));
   }
   return Object.fromEntries(fields);
 }

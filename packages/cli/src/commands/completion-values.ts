@@ -2,6 +2,7 @@
 
 import { auditActions } from "@skerry/contract/audit/audit-actions";
 import type { Skerry } from "@skerry/sdk";
+import { calls } from "../generated/calls.ts";
 import { organizationTarget, type Named } from "../targets.ts";
 import { hostTarget } from "./hosts/host-target.ts";
 import { here, memberTarget, tokenTarget } from "./organizations/organization-targets.ts";
@@ -51,6 +52,7 @@ const ofArguments: Readonly<Record<string, Values>> = {
   "build id": builds,
   "sandbox template": templates,
   "machine template": templates,
+  "api call": () => Object.keys(calls),
   "cp source": places,
   "cp target": places,
 };

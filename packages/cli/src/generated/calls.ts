@@ -32,13 +32,13 @@ export const calls: Readonly<Record<string, ApiCall>> = {
   "templates.tag": {
     operation: "tagTemplate",
     summary: "Tag a template",
-    parameters: ["template", "tag"],
+    parameters: ["name", "tag"],
     body: true,
   },
   "templates.untag": {
     operation: "untagTemplate",
     summary: "Remove a tag of a template",
-    parameters: ["template", "tag"],
+    parameters: ["name", "tag"],
   },
   "registries.list": {
     operation: "listRegistryCredentials",

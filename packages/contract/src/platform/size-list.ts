@@ -12,5 +12,7 @@ export const SizeInfo = named(
   },
   { name: "shared-cpu-1x", vcpus: 1, memory_mib: 256, cpu: "shared" },
 );
+export type SizeInfo = Static<typeof SizeInfo>;
+
 export const SizeList = named("SizeList", { items: Type.Array(SizeInfo) }, { items: [exampleOf(SizeInfo)] });
 export type SizeList = Static<typeof SizeList>;

@@ -94,9 +94,11 @@ interface Declaration {
   readonly largeBody?: LargeBody;
   /** A request without a body is one with `{}`. */
   readonly isBodyOptional?: true;
-  /** The method of the generated clients, `collection.name` or the client's own `name`, where it does not follow
-   *  from path and id: `listHosts` of `/v1/hosts` is `hosts.list`. `by hand`: each client has it written. Null: no
-   *  client has it. */
+  /**
+   * The method of the generated clients, `collection.name` or the client's own `name`, where it does not
+   * follow from path and id: `listHosts` of `/v1/hosts` is `hosts.list`. `by hand`: each client has it
+   * written. Null: no client has it.
+   */
   readonly client?: string | null;
   /** By status, what success answers. What answers 101 becomes a WebSocket. What answers 201 creates, and takes an `Idempotency-Key`. */
   readonly answers: {

@@ -6,8 +6,9 @@ import { errorHeaders, isPublic } from "./answer-headers.ts";
 type Json = { [key: string]: unknown };
 
 /**
- * Adds an answer for each status of an error, with the codes that it comes with. No route names them: each would cost a serializer at every
- * start, and errors are sent as text. Answers with one code go into `shared` under the code; `shareAnswers` finds the other ones that repeat.
+ * Adds an answer for each status of an error, with the codes that it comes with. No route names them: each
+ * would cost a serializer at every start, and errors are sent as text. Answers with one code go into `shared`
+ * under the code; `shareAnswers` finds the other ones that repeat.
  */
 export function documentErrors(operation: Json, own: readonly ErrorCode[], shared: Json): void {
   const answers = { ...(operation["responses"] as Json) };
@@ -29,8 +30,8 @@ export function documentErrors(operation: Json, own: readonly ErrorCode[], share
 }
 
 /**
- * Puts each error answer that several operations have into `shared`, under the id of the first of them and the
- * status: `createSandbox_409`. Half of the document would be repeated answers otherwise.
+ * Puts each error answer that several operations have into `shared`, under the id of the first of them and
+ * the status: `createSandbox_409`. Half of the document would be repeated answers otherwise.
  */
 export function shareAnswers(operations: readonly Json[], shared: Json): void {
   const errors = operations.flatMap((operation) => {

@@ -13,7 +13,7 @@ export const auditOperations = {
       "Who did what in the organization, newest first.\n\n" +
       "Every call that changed something, every call that was forbidden, and what the platform did by itself. " +
       "Filters are combined.\n\n" +
-      "The log of a deleted organization can be read by the operator of the platform, with the scope `platform:write` and the organization in `X-Org-ID`.",
+      "The log of a deleted organization can be read by the operator of the platform, with the scope `platform:write`, for the organization that the request is for.",
     query: AuditQuery,
     answers: { 200: AuditList },
     access: { scope: "audit:read", role: "admin", rate: "read", asOperator: "platform:write" },

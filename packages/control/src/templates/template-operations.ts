@@ -61,7 +61,7 @@ export const templateOperations = {
     tag: "templates",
     summary: "Prepare a template",
     description:
-      "Has every host that is online make the image of a built-in template now, also where it is made on demand or its last attempt failed. `GET` of the template says how that goes.",
+      "Has every host that is online make the image of a built-in template now, also where it is made on demand or its last attempt failed. The template says how that goes.",
     params: Type.Object({ template: Type.String({ maxLength: 100, description: "Its name." }) }),
     answers: { 200: Template },
     access: { scope: "hosts:write", role: "admin", rate: "write" },
@@ -85,12 +85,12 @@ export const templateOperations = {
   tagTemplate: {
     surface: "v1",
     method: "PUT",
-    path: "/v1/templates/:template/tags/:tag",
+    path: "/v1/templates/:name/tags/:tag",
     tag: "templates",
     summary: "Tag a template",
     description: `Has a tag of a name mean another version of that name. What runs already stays what it is. A version has at most ${TAGS_MAX} tags.`,
     params: Type.Object({
-      template: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
+      name: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
       tag: Type.String({ maxLength: TEMPLATE_TAG_MAX_CHARS, pattern: TEMPLATE_TAG_PATTERN }),
     }),
     body: TemplateTagRequest,
@@ -102,12 +102,12 @@ export const templateOperations = {
   untagTemplate: {
     surface: "v1",
     method: "DELETE",
-    path: "/v1/templates/:template/tags/:tag",
+    path: "/v1/templates/:name/tags/:tag",
     tag: "templates",
     summary: "Remove a tag of a template",
     description: "The version that it meant stays, also where it has no tag any more: its id finds it.",
     params: Type.Object({
-      template: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
+      name: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
       tag: Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN }),
     }),
     answers: { 204: Type.Null({ description: "The tag means nothing any more." }) },

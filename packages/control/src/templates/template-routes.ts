@@ -14,11 +14,11 @@ export const templateRoutes = routes(templateOperations, (context) => ({
   prepareTemplate: (request) => prepareTemplate(context, callerOf(request), request.params.template),
   deleteTemplate: (request) => deleteTemplate(context, callerOf(request), request.params.template),
   tagTemplate: (request) => {
-    const { template: name, tag } = request.params;
+    const { name, tag } = request.params;
     return tagTemplate(context, callerOf(request), { name, tag, template: request.body.template });
   },
   untagTemplate: (request) => {
-    const { template: name, tag } = request.params;
+    const { name, tag } = request.params;
     return untagTemplate(context, callerOf(request), { name, tag });
   },
 }));

@@ -1,5 +1,6 @@
-// One call of each operation that succeeds, so that tests can go through all of them: a file for each group of
-// rooms. A GET whose path has no parameters follows from its declaration. An operation without a call throws here.
+// One call of each operation that succeeds, so that tests can go through all of them: a file for each group
+// of rooms. A GET whose path has no parameters follows from its declaration. An operation without a call
+// throws here.
 
 import { operations, type OperationId } from "../../src/app/operations.ts";
 import { buildCalls } from "./build-calls.ts";

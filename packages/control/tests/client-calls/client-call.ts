@@ -18,7 +18,7 @@ export interface At {
   readonly template: string;
   readonly tag: string;
   readonly user_id: string;
-  /** Of the request, where it is JSON. */
+  /** Body of the request, where it is JSON. */
   readonly body: unknown;
   /** Fields of its body that are text. */
   readonly said: Readonly<Record<"code" | "name" | "snapshot" | "template", string>>;
@@ -40,7 +40,10 @@ export interface ClientCall {
   readonly sdk?: ((skerry: Skerry, at: At) => unknown) | LeftOut;
   /** An expression. `{id}` becomes the parameter `id` as a literal, `{said.name}` a field of the body. */
   readonly python?: string | LeftOut;
-  /** The words after `skerry`; placeholders stand for themselves. Left away where `skerry api` is all there is. */
+  /**
+   * The words after `skerry`; placeholders stand for themselves. Left away where `skerry api` is all there
+   * is.
+   */
   readonly cli?: string | LeftOut;
   /** The result, where it is not the answer of the API or the items of its list. */
   readonly gives?: Partial<Record<Kind, unknown>>;

@@ -19,7 +19,7 @@ export interface GeneratedCall {
 
 type Method = (...args: unknown[]) => unknown;
 
-/** By the operation's id. */
+/** Calls by the id of their operation. */
 export const generatedCalls: ReadonlyMap<string, GeneratedCall> = new Map(
   clientMethods.map((method) => [
     method.operationId,

@@ -9,7 +9,10 @@ interface Parts {
   readonly cli?: string;
 }
 
-/** A list by the filters that its page has in its address. `flagOf`: flags that have another name than their field. */
+/**
+ * A list by the filters that its page has in its address. `flagOf`: flags that have another name than their
+ * field.
+ */
 export function listRequest(
   operation: keyof typeof requests,
   start: string,

@@ -59,16 +59,18 @@ class SkerryConnectionError(SkerryError):
 class SkerryStatusError(SkerryError):
     """A resource has ended in another status than what was waited for, or has not come there in time."""
 
-    #: The last one.
+    #: Its last state, and the status of that.
+    resource: object
     status: str
 
-    def __init__(self, status: str, wanted: Sequence[str], *, is_over: bool) -> None:
+    def __init__(self, resource: object, status: str, wanted: Sequence[str], *, is_over: bool) -> None:
         words = " or ".join(wanted)
         super().__init__(
             f"It is {status}, and will not be {words}." if is_over else f"It is {status}, and not {words} in time.",
             code="status_not_reached",
-            remediation="Read its `reason` or `error`, which says why." if is_over else "Wait longer: `timeout_s`.",
+            remediation="Read its `reason` or `error`, which says why." if is_over else "Wait longer (`timeout_s`), or read its `waits_for`, which says what it waits for.",
         )
+        self.resource = resource
         self.status = status
 
 

@@ -48,17 +48,21 @@ export class SkerryTooLargeError extends Error {
   }
 }
 
-/** A resource has ended in another status than what was waited for. */
+/** A resource has ended in another status than what was waited for, or has not come there in time. */
 export class SkerryStatusError extends Error {
   override readonly name = "SkerryStatusError";
   readonly code = "status_not_reached";
   /** Last state of the resource. */
   readonly resource: { readonly status: string };
-  readonly remediation = "Read its `reason` or `error`, which says why.";
+  readonly remediation: string;
 
-  constructor(resource: { readonly status: string }, wanted: readonly string[]) {
-    super(`It is ${resource.status}, and will not be ${wanted.join(" or ")}.`);
+  constructor(resource: { readonly status: string }, wanted: readonly string[], isOver: boolean) {
+    const words = wanted.join(" or ");
+    super(`It is ${resource.status}, and ${isOver ? `will not be ${words}` : `not ${words} in time`}.`);
     this.resource = resource;
+    this.remediation = isOver
+      ? "Read its `reason` or `error`, which says why."
+      : "Wait longer, or read its `waits_for`, which says what it waits for.";
   }
 }
 

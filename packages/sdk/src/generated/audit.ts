@@ -33,7 +33,9 @@ export class GeneratedAudit {
    * itself. Filters are combined.
    *
    * The log of a deleted organization can be read by the operator of the platform, with the scope
-   * `platform:write` and the organization in `X-Org-ID`.
+   * `platform:write`, for the organization that the request is for.
+   *
+   * Needs the scope `audit:read`.
    */
   list(filter: AuditFilter = {}, options: CallOptions = {}): AsyncGenerator<AuditEvent, void> {
     return everyItem((cursor) => this.page({ ...filter, cursor }, options));

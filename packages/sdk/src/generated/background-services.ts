@@ -1,7 +1,8 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
 import type { BackgroundService, BackgroundServiceList } from "@skerry/contract/platform/background-service";
-import { followResource, waitForStatus } from "../events/follow-resource.ts";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import type { CallOptions, HttpClient } from "../http/http.ts";
 import { segment } from "../http/paths.ts";
 
@@ -15,8 +16,10 @@ export class BackgroundServices {
   /**
    * List the background services. What the control plane does by itself, when each has run, and
    * what came of it.
+   *
+   * Needs the scope `metrics:read`.
    */
-  async list(options: CallOptions = {}): Promise<BackgroundServiceList["items"]> {
+  async list(options: CallOptions = {}): Promise<BackgroundService[]> {
     return (
       await this.http.json<BackgroundServiceList>({ method: "GET", path: "/v1/background-services" }, options)
     ).items;
@@ -24,6 +27,8 @@ export class BackgroundServices {
 
   /**
    * Get a background service.
+   *
+   * Needs the scope `metrics:read`.
    *
    * Errors of its own: `service_not_found`.
    */
@@ -38,6 +43,8 @@ export class BackgroundServices {
    * Run a background service now. It is due at once, on one of the replicas. Answers before it has
    * run: `last_run` tells when it has. One that runs already runs once more.
    *
+   * Needs the scope `platform:write`.
+   *
    * Errors of its own: `service_not_found`.
    */
   run(name: string, options: CallOptions = {}): Promise<BackgroundService> {
@@ -47,20 +54,30 @@ export class BackgroundServices {
     );
   }
 
-  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  /** Gives the background service as it is now, and again with each change of it, until `signal` aborts. */
   follow(name: string, options: CallOptions = {}): AsyncGenerator<BackgroundService, void> {
-    return followResource(this.http, "background_service", (own) => this.get(name, own), options);
+    return followResource(
+      this.http,
+      "background_service",
+      { id: name, read: (id, own) => this.get(id, own) },
+      options,
+    );
   }
 
   /**
-   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has ended in
-   * another one.
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has
+   * ended in another one.
    */
   wait(
     name: string,
-    until: BackgroundService["status"] | readonly BackgroundService["status"][],
-    options: CallOptions = {},
+    until: Status<BackgroundService>,
+    options: WaitOptions = {},
   ): Promise<BackgroundService> {
-    return waitForStatus(this.follow(name, options), until);
+    return waitForStatus(
+      "background_service",
+      { id: name, read: (id, own) => this.get(id, own) },
+      until,
+      options,
+    );
   }
 }

@@ -1,7 +1,8 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
 import type { Build, BuildEgress } from "@skerry/contract/builds/build";
-import { followResource, waitForStatus } from "../events/follow-resource.ts";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
@@ -31,6 +32,8 @@ export class GeneratedBuilds {
   /**
    * List builds. Newest first. Those that ended 30 days ago are forgotten, and before that those
    * beyond the last 2,000 that ended.
+   *
+   * Needs the scope `templates:read`.
    */
   list(filter: BuildFilter = {}, options: CallOptions = {}): AsyncGenerator<Build, void> {
     return everyItem((cursor) => this.page({ ...filter, cursor }, options));
@@ -44,6 +47,8 @@ export class GeneratedBuilds {
   /**
    * Get a build.
    *
+   * Needs the scope `templates:read`.
+   *
    * Errors of its own: `build_not_found`.
    */
   get(id: string, options: CallOptions = {}): Promise<Build> {
@@ -54,6 +59,8 @@ export class GeneratedBuilds {
    * Show the egress of a build. Its rules, and the last destinations that were denied, also after
    * its end.
    *
+   * Needs the scope `templates:read`.
+   *
    * Errors of its own: `build_not_found`.
    */
   egress(id: string, options: CallOptions = {}): Promise<BuildEgress> {
@@ -62,6 +69,8 @@ export class GeneratedBuilds {
 
   /**
    * Cancel a build. At once, whatever it is doing. One that has ended stays as it is.
+   *
+   * Needs the scope `templates:write`.
    *
    * Errors of its own: `build_not_found`.
    */
@@ -72,11 +81,10 @@ export class GeneratedBuilds {
   /**
    * Try a build again. A new build of the same request. A context has to be sent again.
    *
+   * Needs the scope `templates:write`.
+   *
    * Errors of its own: `build_not_found`, `build_over`, `template_not_found`, `invalid_cidr`,
-   * `invalid_port`, `invalid_domain`, `egress_conflict`, `egress_forbidden`, `host_unavailable`,
-   * `invalid_build`, `invalid_duration`, `host_draining`, `no_capacity`, `quota_exceeded`,
-   * `size_too_large`, `template_lost`, `template_not_ready`, `timeout_too_long`, `unknown_size`,
-   * `unknown_template`, `invalid_env`, `name_taken`, `unknown_snapshot`.
+   * `invalid_port`, `invalid_domain`, `egress_conflict`, `egress_forbidden` and others.
    */
   retry(id: string, options: CreateOptions = {}): Promise<Build> {
     return this.http.json<Build>(
@@ -85,20 +93,16 @@ export class GeneratedBuilds {
     );
   }
 
-  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  /** Gives the build as it is now, and again with each change of it, until `signal` aborts. */
   follow(id: string, options: CallOptions = {}): AsyncGenerator<Build, void> {
-    return followResource(this.http, "build", (own) => this.get(id, own), options);
+    return followResource(this.http, "build", { id: id, read: (id, own) => this.get(id, own) }, options);
   }
 
   /**
-   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has ended in
-   * another one.
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has
+   * ended in another one.
    */
-  wait(
-    id: string,
-    until: Build["status"] | readonly Build["status"][],
-    options: CallOptions = {},
-  ): Promise<Build> {
-    return waitForStatus(this.follow(id, options), until);
+  wait(id: string, until: Status<Build>, options: WaitOptions = {}): Promise<Build> {
+    return waitForStatus("build", { id: id, read: (id, own) => this.get(id, own) }, until, options);
   }
 }

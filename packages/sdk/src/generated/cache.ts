@@ -14,6 +14,8 @@ export class Cache {
   /**
    * List the build cache. Results of steps, from which the organization's next builds begin, newest
    * first. Those that were not used for a week are removed.
+   *
+   * Needs the scope `templates:read`.
    */
   list(options: CallOptions = {}): AsyncGenerator<CacheEntry, void> {
     return everyItem((cursor) => this.page({ cursor }, options));
@@ -29,6 +31,8 @@ export class Cache {
 
   /**
    * Clear the build cache. All of it but what a build that is under way begins on. Templates stay.
+   *
+   * Needs the scope `templates:write`.
    */
   clear(options: CallOptions = {}): Promise<ClearedCache> {
     return this.http.json<ClearedCache>({ method: "DELETE", path: "/v1/cache" }, options);

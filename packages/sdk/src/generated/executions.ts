@@ -15,6 +15,8 @@ export class GeneratedExecutions {
    * List executions whose output is kept. Those that were started with `keep_output` or
    * `destroy_sandbox`, newest first: while they run, and for a day after they have ended, also when
    * their sandbox is gone. An organization keeps 1,000 that have ended, and 64 MiB of their output.
+   *
+   * Needs the scope `sandboxes:execute`.
    */
   list(options: CallOptions = {}): AsyncGenerator<KeptExecution, void> {
     return everyItem((cursor) => this.page({ cursor }, options));

@@ -59,6 +59,8 @@ export class GeneratedClient {
   /**
    * Show the limits of the organization. What it may do and hold, and how much of each quota is
    * taken.
+   *
+   * Needs the scope `org:read`.
    */
   limits(options: CallOptions = {}): Promise<Limits> {
     return this.#http.json<Limits>({ method: "GET", path: "/v1/limits" }, options);
@@ -69,6 +71,8 @@ export class GeneratedClient {
    * and what its egress rules have refused. It is measured once a minute and kept for 30 days,
    * after two of them in steps of ten minutes.
    *
+   * Needs the scope `org:read`.
+   *
    * Errors of its own: `invalid_duration`, `timeout_too_long`.
    */
   usage(query: UsageQuery = {}, options: CallOptions = {}): Promise<Usage> {
@@ -78,6 +82,8 @@ export class GeneratedClient {
   /**
    * Show the status of the organization. What the organization has, by status, and how many hosts
    * there are for it.
+   *
+   * Needs the scope `org:read`.
    */
   status(options: CallOptions = {}): Promise<Status> {
     return this.#http.json<Status>({ method: "GET", path: "/v1/status" }, options);

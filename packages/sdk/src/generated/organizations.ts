@@ -26,6 +26,8 @@ export class Organizations {
    *
    * Only tokens of the operator's organization, the first one of an installation, can have the
    * scope.
+   *
+   * Needs the scope `platform:write`.
    */
   create(request: OrganizationCreateRequest, options: CreateOptions = {}): Promise<Organization> {
     return this.http.json<Organization>(
@@ -34,7 +36,11 @@ export class Organizations {
     );
   }
 
-  /** List organizations. Those that you are a member of, newest first. */
+  /**
+   * List organizations. Those that you are a member of, newest first.
+   *
+   * Needs the scope `org:read`.
+   */
   list(options: CallOptions = {}): AsyncGenerator<Organization, void> {
     return everyItem((cursor) => this.page({ cursor }, options));
   }
@@ -47,12 +53,20 @@ export class Organizations {
     );
   }
 
-  /** Get an organization. */
+  /**
+   * Get an organization.
+   *
+   * Needs the scope `org:read`.
+   */
   get(id: string, options: CallOptions = {}): Promise<Organization> {
     return this.http.json<Organization>({ method: "GET", path: `/v1/orgs/${segment(id)}` }, options);
   }
 
-  /** Change an organization. What is not named stays. */
+  /**
+   * Change an organization. What is not named stays.
+   *
+   * Needs the scope `org:write`.
+   */
   update(id: string, changes: OrganizationUpdateRequest, options: CallOptions = {}): Promise<Organization> {
     return this.http.json<Organization>(
       { method: "PATCH", path: `/v1/orgs/${segment(id)}`, json: changes },
@@ -66,13 +80,19 @@ export class Organizations {
    * the platform with the scope `platform:write`. The operator's own organization cannot be
    * deleted.
    *
+   * Needs the scope `org:write`.
+   *
    * Errors of its own: `organization_not_empty`, `operator_organization`.
    */
   async delete(id: string, options: CallOptions = {}): Promise<void> {
     await this.http.done({ method: "DELETE", path: `/v1/orgs/${segment(id)}` }, options);
   }
 
-  /** List members. The members of an organization, newest users first. */
+  /**
+   * List members. The members of an organization, newest users first.
+   *
+   * Needs the scope `org:read`.
+   */
   members(id: string, options: CallOptions = {}): AsyncGenerator<Member, void> {
     return everyItem((cursor) => this.membersPage(id, { cursor }, options));
   }
@@ -87,6 +107,8 @@ export class Organizations {
 
   /**
    * Add a member. New or known. The answer has a first token to hand over.
+   *
+   * Needs the scope `org:write`.
    *
    * Errors of its own: `invalid_duration`, `timeout_too_long`, `user_not_found`, `already_member`,
    * `quota_exceeded`.
@@ -107,6 +129,8 @@ export class Organizations {
   /**
    * Change the role of a member.
    *
+   * Needs the scope `org:write`.
+   *
    * Errors of its own: `member_not_found`, `last_owner`.
    */
   updateMember(
@@ -124,6 +148,8 @@ export class Organizations {
   /**
    * Remove a member. The member's tokens in this organization end.
    *
+   * Needs the scope `org:write`.
+   *
    * Errors of its own: `member_not_found`, `last_owner`.
    */
   async removeMember(id: string, userId: string, options: CallOptions = {}): Promise<void> {
@@ -139,6 +165,8 @@ export class Organizations {
    *
    * Only tokens of the operator's organization, the first one of an installation, can have the
    * scope.
+   *
+   * Needs the scope `platform:write`.
    */
   limits(id: string, options: CallOptions = {}): Promise<OrganizationLimitsReport> {
     return this.http.json<OrganizationLimitsReport>(
@@ -154,6 +182,8 @@ export class Organizations {
    * It counts from the next request on. What the organization holds already it keeps, also where
    * that is more than a quota then allows. Only tokens of the operator's organization, the first
    * one of an installation, can have the scope.
+   *
+   * Needs the scope `platform:write`.
    */
   setLimits(
     id: string,

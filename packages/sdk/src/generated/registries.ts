@@ -15,8 +15,12 @@ export class Registries {
     this.http = http;
   }
 
-  /** List credentials of registries. Without their passwords, which no call tells. */
-  async list(options: CallOptions = {}): Promise<RegistryCredentialList["items"]> {
+  /**
+   * List credentials of registries. Without their passwords, which no call tells.
+   *
+   * Needs the scope `templates:read`.
+   */
+  async list(options: CallOptions = {}): Promise<RegistryCredential[]> {
     return (
       await this.http.json<RegistryCredentialList>(
         { method: "GET", path: "/v1/registry-credentials" },
@@ -29,6 +33,8 @@ export class Registries {
    * Set credentials of a registry. Builds of the organization pull images of this registry, and
    * push templates to it, with them from now on. They are kept sealed, and reach a build's microVM
    * only while a step pulls or pushes.
+   *
+   * Needs the scope `org:write`.
    *
    * Errors of its own: `quota_exceeded`, `secret_damaged`, `secrets_unavailable`.
    */
@@ -45,6 +51,8 @@ export class Registries {
 
   /**
    * Delete credentials of a registry.
+   *
+   * Needs the scope `org:write`.
    *
    * Errors of its own: `registry_credential_not_found`.
    */

@@ -1,6 +1,6 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
-import type { SizeList } from "@skerry/contract/platform/size-list";
+import type { SizeInfo, SizeList } from "@skerry/contract/platform/size-list";
 import type { CallOptions, HttpClient } from "../http/http.ts";
 
 export class Sizes {
@@ -10,8 +10,12 @@ export class Sizes {
     this.http = http;
   }
 
-  /** List sizes. The sizes that a microVM can have. */
-  async list(options: CallOptions = {}): Promise<SizeList["items"]> {
+  /**
+   * List sizes. The sizes that a microVM can have.
+   *
+   * Needs the scope `templates:read`.
+   */
+  async list(options: CallOptions = {}): Promise<SizeInfo[]> {
     return (await this.http.json<SizeList>({ method: "GET", path: "/v1/sizes" }, options)).items;
   }
 }

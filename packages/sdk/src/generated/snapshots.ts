@@ -1,7 +1,8 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
-import { followResource, waitForStatus } from "../events/follow-resource.ts";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import type { CallOptions, HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
@@ -21,6 +22,8 @@ export class Snapshots {
   /**
    * List snapshots. The snapshots of the organization, newest first: those of sandboxes for a token
    * with `sandboxes:read`, and those of machines for one with `machines:read`.
+   *
+   * Needs the scope `sandboxes:read`.
    */
   list(filter: SnapshotFilter = {}, options: CallOptions = {}): AsyncGenerator<Snapshot, void> {
     return everyItem((cursor) => this.page({ ...filter, cursor }, options));
@@ -37,6 +40,8 @@ export class Snapshots {
   /**
    * Get a snapshot.
    *
+   * Needs the scope `sandboxes:read`.
+   *
    * Errors of its own: `snapshot_not_found`.
    */
   get(id: string, options: CallOptions = {}): Promise<Snapshot> {
@@ -47,26 +52,24 @@ export class Snapshots {
    * Delete a snapshot. What was made of it stays, and so do the snapshots that have it as their
    * parent.
    *
+   * Needs the scope `sandboxes:write`.
+   *
    * Errors of its own: `snapshot_not_found`.
    */
   async delete(id: string, options: CallOptions = {}): Promise<void> {
     await this.http.done({ method: "DELETE", path: `/v1/snapshots/${segment(id)}` }, options);
   }
 
-  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  /** Gives the snapshot as it is now, and again with each change of it, until `signal` aborts. */
   follow(id: string, options: CallOptions = {}): AsyncGenerator<Snapshot, void> {
-    return followResource(this.http, "snapshot", (own) => this.get(id, own), options);
+    return followResource(this.http, "snapshot", { id: id, read: (id, own) => this.get(id, own) }, options);
   }
 
   /**
-   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has ended in
-   * another one.
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has
+   * ended in another one.
    */
-  wait(
-    id: string,
-    until: Snapshot["status"] | readonly Snapshot["status"][],
-    options: CallOptions = {},
-  ): Promise<Snapshot> {
-    return waitForStatus(this.follow(id, options), until);
+  wait(id: string, until: Status<Snapshot>, options: WaitOptions = {}): Promise<Snapshot> {
+    return waitForStatus("snapshot", { id: id, read: (id, own) => this.get(id, own) }, until, options);
   }
 }

@@ -22,6 +22,8 @@ export class Tokens {
    * it does what that member's role may, in this organization only, and does not end with the token
    * of this request, but with the membership.
    *
+   * Needs the scope `tokens:write`.
+   *
    * Errors of its own: `invalid_duration`, `timeout_too_long`, `quota_exceeded`,
    * `member_not_found`.
    */
@@ -32,7 +34,11 @@ export class Tokens {
     );
   }
 
-  /** List tokens. The tokens of the organization, newest first, without their secrets. */
+  /**
+   * List tokens. The tokens of the organization, newest first, without their secrets.
+   *
+   * Needs the scope `tokens:read`.
+   */
   list(options: CallOptions = {}): AsyncGenerator<Token, void> {
     return everyItem((cursor) => this.page({ cursor }, options));
   }
@@ -48,6 +54,8 @@ export class Tokens {
   /**
    * Revoke a token. All that it minted for its own user end with it: the next request with any of
    * them is refused.
+   *
+   * Needs the scope `tokens:write`.
    *
    * Errors of its own: `token_not_found`.
    */

@@ -31,7 +31,7 @@ export type {
 export type { Token, TokenCreateRequest, TokenCreated } from "@skerry/contract/organizations/token";
 export type { BackgroundService, BackgroundServiceList } from "@skerry/contract/platform/background-service";
 export type { Health } from "@skerry/contract/platform/health";
-export type { SizeList } from "@skerry/contract/platform/size-list";
+export type { SizeInfo, SizeList } from "@skerry/contract/platform/size-list";
 export type { Status } from "@skerry/contract/platform/status";
 export type {
   RegistryCredential,

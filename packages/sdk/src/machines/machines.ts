@@ -13,7 +13,8 @@ import type {
 import type { MachineEnd } from "@skerry/contract/machines/machine-end";
 import { orDestroyed } from "../http/abandoned-creation.ts";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "../errors/errors.ts";
-import { followResource, waitForStatus } from "../events/follow-resource.ts";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import { readEvents } from "../http/event-stream.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import {
@@ -241,18 +242,19 @@ export class Machines extends VmCalls {
     throw new SkerryConnectionError(this.http.baseUrl, message);
   }
 
-  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  /** Gives the machine as it is now, and again with each change of it, until `signal` aborts. */
   follow(id: string, options: CallOptions = {}): AsyncGenerator<Machine, void> {
-    return followResource(this.http, "machine", (own) => this.get(id, own), options);
+    const source = { id, read: (known: string, own: CallOptions) => this.get(known, own) };
+    return followResource(this.http, "machine", source, options);
   }
 
-  /** Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has failed or is destroyed instead. */
-  wait(
-    id: string,
-    until: Machine["status"] | readonly Machine["status"][],
-    options: CallOptions = {},
-  ): Promise<Machine> {
-    return waitForStatus(this.follow(id, options), until);
+  /**
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has failed or
+   * is destroyed instead.
+   */
+  wait(id: string, until: Status<Machine>, options: WaitOptions = {}): Promise<Machine> {
+    const source = { id, read: (known: string, own: CallOptions) => this.get(known, own) };
+    return waitForStatus("machine", source, until, options);
   }
 
   #setPower(id: string, { act, answerWithinMs, body }: PowerCall, options: CallOptions): Promise<Machine> {

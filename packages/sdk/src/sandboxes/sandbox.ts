@@ -2,6 +2,7 @@
 
 import type { Duration } from "@skerry/contract/durations";
 import type { Sandbox as SandboxInfo, SandboxUpdateRequest } from "@skerry/contract/sandboxes/sandbox";
+import type { Status, WaitOptions } from "../events/wait-for-status.ts";
 import type { CallOptions, CreateOptions } from "../http/http.ts";
 import { BoundVm } from "../vms/bound-calls.ts";
 import type { FileSystem } from "../vms/files/file-system.ts";
@@ -11,11 +12,7 @@ import type { VmCalls } from "../vms/vm-calls.ts";
 export interface SandboxCalls extends VmCalls {
   get(id: string, options?: CallOptions): Promise<Sandbox>;
   update(id: string, changes: SandboxUpdateRequest, options?: CallOptions): Promise<Sandbox>;
-  wait(
-    id: string,
-    until: SandboxInfo["status"] | readonly SandboxInfo["status"][],
-    options?: CallOptions,
-  ): Promise<Sandbox>;
+  wait(id: string, until: Status<Sandbox>, options?: WaitOptions): Promise<Sandbox>;
   keepalive(id: string, timeout?: Duration, options?: CallOptions): Promise<Sandbox>;
   pause(id: string, options?: CallOptions): Promise<Sandbox>;
   resume(id: string, options?: CallOptions): Promise<Sandbox>;
@@ -25,8 +22,8 @@ export interface SandboxCalls extends VmCalls {
 }
 
 /**
- * Every call into a microVM that `Sandboxes` has, without the id. `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the
- * end of the block.
+ * Every call into a microVM that `Sandboxes` has, without the id. `await using sandbox = await
+ * skerry.sandboxes.create(…)` destroys it at the end of the block.
  */
 export class Sandbox extends BoundVm {
   static {
@@ -44,8 +41,8 @@ export class Sandbox extends BoundVm {
   }
 
   /**
-   * As of the last `create`, `get`, `refresh`, `update`, `keepalive`, `pause` or `resume`; it does not follow
-   * the server by itself.
+   * As of the last `create`, `get`, `refresh`, `wait`, `update`, `keepalive`, `pause`, `resume` or
+   * `rollback`; it does not follow the server by itself.
    */
   get info(): SandboxInfo {
     return this.#info;
@@ -70,10 +67,7 @@ export class Sandbox extends BoundVm {
   }
 
   /** See `Sandboxes.wait`. */
-  async wait(
-    until: SandboxInfo["status"] | readonly SandboxInfo["status"][],
-    options: CallOptions = {},
-  ): Promise<this> {
+  async wait(until: Status<Sandbox>, options: WaitOptions = {}): Promise<this> {
     this.#info = (await this.#sandboxes.wait(this.id, until, options)).info;
     return this;
   }

@@ -10,7 +10,8 @@ import type {
   SandboxUpdateRequest,
 } from "@skerry/contract/sandboxes/sandbox";
 import { orDestroyed } from "../http/abandoned-creation.ts";
-import { followResource, waitForStatus } from "../events/follow-resource.ts";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import {
   everyItem,
@@ -175,18 +176,19 @@ export class Sandboxes extends VmCalls {
     return new Sandbox(this, await this.http.json<SandboxInfo>(call, options));
   }
 
-  /** Gives it as it is now, and again with each change of it, until `signal` aborts. */
+  /** Gives the sandbox as it is now, and again with each change of it, until `signal` aborts. */
   follow(id: string, options: CallOptions = {}): AsyncGenerator<Sandbox, void> {
-    return followResource(this.http, "sandbox", (own) => this.get(id, own), options);
+    const source = { id, read: (known: string, own: CallOptions) => this.get(known, own) };
+    return followResource(this.http, "sandbox", source, options);
   }
 
-  /** Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has failed or is destroyed instead. */
-  wait(
-    id: string,
-    until: SandboxInfo["status"] | readonly SandboxInfo["status"][],
-    options: CallOptions = {},
-  ): Promise<Sandbox> {
-    return waitForStatus(this.follow(id, options), until);
+  /**
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has failed or
+   * is destroyed instead.
+   */
+  wait(id: string, until: Status<Sandbox>, options: WaitOptions = {}): Promise<Sandbox> {
+    const source = { id, read: (known: string, own: CallOptions) => this.get(known, own) };
+    return waitForStatus("sandbox", source, until, options);
   }
 
   async #act(id: string, verb: "pause" | "resume", options: CallOptions): Promise<Sandbox> {

@@ -4,7 +4,7 @@ import { VmCalls } from "./vm-calls.ts";
 
 /** All that `VmCalls` has with the id first. `files` is a getter of the one in hand. */
 export type BoundCalls = {
-  readonly [Name in Exclude<keyof VmCalls, "files">]: VmCalls[Name] extends (
+  [Name in keyof VmCalls as Exclude<Name, "files">]: VmCalls[Name] extends (
     id: string,
     ...rest: infer Rest
   ) => infer Answer
@@ -20,10 +20,17 @@ class Bound {
   static {
     for (const name of Object.getOwnPropertyNames(VmCalls.prototype)) {
       if (own.has(name)) continue;
-      const value = function (this: Bound, ...args: unknown[]): unknown {
-        return (Reflect.get(this.#calls, name) as Call).call(this.#calls, this.id, ...args);
+      // Under its own name, which traces of errors show.
+      const methods = {
+        [name](this: Bound, ...args: unknown[]): unknown {
+          return (Reflect.get(this.#calls, name) as Call).call(this.#calls, this.id, ...args);
+        },
       };
-      Object.defineProperty(this.prototype, name, { value, writable: true, configurable: true });
+      Object.defineProperty(this.prototype, name, {
+        value: methods[name],
+        writable: true,
+        configurable: true,
+      });
     }
   }
 

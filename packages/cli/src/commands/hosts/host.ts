@@ -33,6 +33,7 @@ function registerToken(host: Command, cli: Cli): void {
 function registerRemove(host: Command, cli: Cli): void {
   addDeedCommand(host, cli, {
     name: "remove",
+    withoutJson: true,
     description: "End a host's membership: it is trusted no more. Drain it first to lose nothing.",
     examples: ["skerry host remove hst_01jd3..."],
     argument: ["<id>", HOST_ARGUMENT],

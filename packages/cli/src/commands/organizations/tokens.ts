@@ -88,6 +88,7 @@ function registerList(token: Command, cli: Cli): void {
 function registerRevoke(token: Command, cli: Cli): void {
   addDeedCommand(token, cli, {
     name: "revoke",
+    withoutJson: true,
     description: "End a token at once.",
     examples: ["skerry auth token revoke tok_01jd3..."],
     argument: ["<id>", TOKEN_ARGUMENT],

@@ -27,6 +27,7 @@ export function registerRegistryCommands(program: Command, cli: Cli): void {
   });
   addDeedCommand(registries, cli, {
     name: "logout",
+    withoutJson: true,
     description: "Delete the credentials of a registry.",
     examples: ["skerry registry logout registry.example.com"],
     argument: ["<registry>", "the registry, as references to images name it"],

@@ -19,18 +19,22 @@ export function fieldsGiven(command: Command, operation: OperationFlags): Readon
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
-function optionOf({ field, help, kind, words }: Flag): Option {
+function optionOf({ field, help, kind, placeholder, words }: Flag): Option {
   const name = `--${field.replaceAll("_", "-")}`;
   if (kind === "boolean") return new Option(name, help);
-  const option = new Option(
-    `${name} <${kind === "pairs" ? "KEY=VALUE" : (field.split("_").at(-1) ?? field)}>`,
-    help,
-  );
-  if (words !== undefined) option.choices(words);
+  const option = new Option(`${name} <${placeholder}>`, help);
+  // The words of a list are checked by its parser, in the place of commander's own.
+  if (words !== undefined && kind !== "list") option.choices(words);
   if (kind === "number") option.argParser(numberOf);
   if (kind === "pairs") option.argParser(collectPair);
-  if (kind === "list") option.argParser(collectText);
+  if (kind === "list")
+    option.argParser((text: string, before?: readonly string[]) => collectText(wordOf(text, words), before));
   return option;
+}
+
+function wordOf(text: string, words: readonly string[] = [text]): string {
+  if (!words.includes(text)) throw new InvalidArgumentError(`It must be one of ${words.join(", ")}.`);
+  return text;
 }
 
 function numberOf(text: string): number {

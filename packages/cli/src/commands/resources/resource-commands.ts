@@ -1,6 +1,6 @@
-// Commands that groups of resources have alike: a list, a table of one resource, a deed on one or on each. A group
-// says its words, its columns and the call; flags of the query and of the body follow from the declaration of the
-// operation (`generated/flags.ts`).
+// Commands that groups of resources have alike: a list, a table of one resource, a deed on one or on each. A
+// group says its words, its columns and the call; flags of the query and of the body follow from the
+// declaration of the operation (`generated/flags.ts`).
 
 import type { CallOptions, ResourceEventKind, Skerry } from "@skerry/sdk";
 import { PAGE_MAX } from "@skerry/contract/bounds";
@@ -113,6 +113,8 @@ export interface DeedWords<Item> extends Words, Partial<Argument> {
   readonly act: (client: Skerry, id: string, options: CallOptions, fields: Query) => Promise<Item>;
   /** For `--wait`: the statuses that can be waited for, and the call that waits. */
   readonly waits?: Waits<Item>;
+  /** The call answers nothing, or the command prints JSON in any case: there is no `--json`. */
+  readonly withoutJson?: true;
   /** Prints it for people. */
   readonly print: (item: Item) => Promise<void>;
 }
@@ -139,27 +141,31 @@ export function addDeedCommand<Item>(
         "wait until it has this status; fails where it ends in another one",
       ).choices(waits.statuses),
     );
-  return command
-    .option("--json", "print JSON, as the API has it")
-    .action(async (...given: readonly unknown[]) => {
-      const self = given.at(-1) as Command;
-      const { json, wait: until } = self.opts<Flags>();
-      const client = await cli.client(self);
-      const fields = (operation === undefined ? {} : fieldsGiven(self, operation)) as Query;
-      const options = { signal: cli.signal };
-      const work = async (id: string) => {
-        const item = await act(client, id, options, fields);
-        if (until === undefined || waits === undefined) return item;
-        // The choices of the option are the statuses.
-        return cli.waits.during(`Waiting until it is ${until}`, () =>
-          waits.wait(client, id, until as never, options),
-        );
-      };
-      const text = argument === undefined ? "" : String(given[0]);
-      const item =
-        target === undefined ? await work(text) : await onTarget(target(client, cli.signal), text, work);
-      return json === true ? cli.output.json(item) : print(item);
-    });
+  if (words.withoutJson !== true) command.option("--json", "print JSON, as the API has it");
+  return command.action(async (...given: readonly unknown[]) => {
+    const self = given.at(-1) as Command;
+    const { json, wait: until } = self.opts<Flags>();
+    const client = await cli.client(self);
+    const fields = (operation === undefined ? {} : fieldsGiven(self, operation)) as Query;
+    const options = { signal: cli.signal };
+    const work = async (id: string) => {
+      const item = await act(client, id, options, fields);
+      if (until === undefined || waits === undefined) return item;
+      // The choices of the option are the statuses.
+      return cli.waits.during(`Waiting until it is ${until}`, () =>
+        waits.wait(client, idOf(item) ?? id, until as never, options),
+      );
+    };
+    const text = argument === undefined ? "" : String(given[0]);
+    const item =
+      target === undefined ? await work(text) : await onTarget(target(client, cli.signal), text, work);
+    return json === true ? cli.output.json(item) : print(item);
+  });
+}
+
+/** A name may find another resource once this one has ended. */
+function idOf(item: unknown): string | undefined {
+  return typeof item === "object" && item !== null && "id" in item ? String(item.id) : undefined;
 }
 
 export interface EachWords extends Words, Argument {

@@ -31,6 +31,7 @@ export function registerSnapshotCommands(program: Command, cli: Cli): void {
   });
   addDeedCommand(snapshot, cli, {
     name: "get",
+    withoutJson: true,
     description: "Show a snapshot, as JSON.",
     examples: ["skerry snapshot get ready"],
     argument: ["<id>", "id or name of a snapshot"],

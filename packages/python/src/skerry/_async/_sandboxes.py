@@ -23,7 +23,7 @@ from ._file_system import AsyncFileSystem
 from ._generated._bound_calls import AsyncBoundCalls
 from ._http import AsyncHttp
 from ._streams import every_item
-from ._wait import wait_for_status
+from ._wait import WAIT_S, wait_for_status
 from ._vm_calls import AsyncVmCalls
 
 
@@ -147,11 +147,11 @@ class AsyncSandboxes(AsyncVmCalls):
         return CountedPage(items, found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
     async def wait(
-        self, id: str, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: float = WAIT_S
     ) -> AsyncSandbox:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has failed or is destroyed instead,
         and after ``timeout_s`` seconds."""
-        return await wait_for_status(lambda: self.get(id), until, timeout_s)
+        return await wait_for_status("sandbox", self.get, id, until, timeout_s)
 
     async def destroy(self, id: str) -> None:
         """Destroys a sandbox. Works from every status, and more than once."""
@@ -209,12 +209,8 @@ class AsyncSandbox(AsyncBoundCalls):
         self._info = info
 
     @property
-    def id(self) -> str:
-        return self._info["id"]
-
-    @property
     def info(self) -> SandboxInfo:
-        """As of the last ``create``, ``get``, ``refresh``, ``update``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
+        """As of the last ``create``, ``get``, ``refresh``, ``wait``, ``update``, ``keepalive``, ``pause``, ``resume`` or ``rollback``; it does not follow the server by itself."""
         return self._info
 
     def __repr__(self) -> str:
@@ -227,7 +223,7 @@ class AsyncSandbox(AsyncBoundCalls):
         return self
 
     async def wait(
-        self, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+        self, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: float = WAIT_S
     ) -> AsyncSandbox:
         """As ``AsyncSandboxes.wait``."""
         self._info = (await self._sandboxes.wait(self.id, until, timeout_s=timeout_s)).info
@@ -266,6 +262,7 @@ class AsyncSandbox(AsyncBoundCalls):
         """See ``AsyncSandboxes.destroy``."""
         await self._sandboxes.destroy(self.id)
 
+    @property
     def files(self) -> AsyncFileSystem:
         """Its file system: see ``AsyncSandboxes.files``."""
         return self._sandboxes.files(self.id)

@@ -29,6 +29,7 @@ class AsyncTemplates(AsyncGeneratedTemplates):
         *,
         context: Optional[AsyncUploadContent] = None,
         secrets: Optional[Mapping[str, str]] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Build:
         """Builds a template, and returns when the build has ended: ``status`` is ``ready``, ``failed`` or ``canceled``.
 
@@ -38,7 +39,7 @@ class AsyncTemplates(AsyncGeneratedTemplates):
         wanted = request.copy()
         if context is not None:
             wanted["context"] = True
-        begun = await self.begin_build(wanted)
+        begun = await self.begin_build(wanted, idempotency_key=idempotency_key)
         # Where nothing has changed, nothing is built, and nothing to be sent.
         if context is None or begun["waits_for_context"]:
             for name, value in (secrets or {}).items():
@@ -48,16 +49,18 @@ class AsyncTemplates(AsyncGeneratedTemplates):
         return await self._until_end(begun)
 
     async def begin_push(
-        self, name_or_id: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
+        self, template: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
     ) -> Build:
         """Begins a push, and returns as soon as there is its build; ``builds`` says how far it is."""
-        path = f"/v1/templates/{segment(name_or_id)}/push"
+        path = f"/v1/templates/{segment(template)}/push"
         call = Request("POST", path, json=request, creates=True, key=idempotency_key)
         return await self._http.json(call, Build)
 
-    async def push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+    async def push(
+        self, template: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
+    ) -> Build:
         """Pushes a version to a registry as an OCI image, and returns when that has ended: ``status`` is ``ready``, and ``pushed`` has the digest, or it is ``failed`` or ``canceled``."""
-        return await self._until_end(await self.begin_push(name_or_id, request))
+        return await self._until_end(await self.begin_push(template, request, idempotency_key=idempotency_key))
 
     async def _until_end(self, begun: Build) -> Build:
         async with self._builds.follow_log(begun["id"]) as lines:

@@ -29,7 +29,7 @@ from ..types import (
 from ._http import Http
 from ._streams import Stream, every_item
 from ._vm_calls import VmCalls
-from ._wait import wait_for_status
+from ._wait import WAIT_S, wait_for_status
 
 
 @tells_names
@@ -216,11 +216,11 @@ class Machines(VmCalls):
         return self._http.json(request, Machine)
 
     def wait(
-        self, id: str, until: Union[MachineStatus, Sequence[MachineStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[MachineStatus, Sequence[MachineStatus]], *, timeout_s: float = WAIT_S
     ) -> Machine:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has failed or is destroyed instead,
         and after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(id), until, timeout_s)
+        return wait_for_status("machine", self.get, id, until, timeout_s)
 
     def destroy(self, id: str) -> None:
         """Destroys a machine and its disk. Works from every status, and more than once."""

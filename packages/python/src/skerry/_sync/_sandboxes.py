@@ -24,7 +24,7 @@ from ._file_system import FileSystem
 from ._generated._bound_calls import BoundCalls
 from ._http import Http
 from ._streams import every_item
-from ._wait import wait_for_status
+from ._wait import WAIT_S, wait_for_status
 from ._vm_calls import VmCalls
 
 
@@ -148,11 +148,11 @@ class Sandboxes(VmCalls):
         return CountedPage(items, found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
     def wait(
-        self, id: str, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: float = WAIT_S
     ) -> Sandbox:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has failed or is destroyed instead,
         and after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(id), until, timeout_s)
+        return wait_for_status("sandbox", self.get, id, until, timeout_s)
 
     def destroy(self, id: str) -> None:
         """Destroys a sandbox. Works from every status, and more than once."""
@@ -210,12 +210,8 @@ class Sandbox(BoundCalls):
         self._info = info
 
     @property
-    def id(self) -> str:
-        return self._info["id"]
-
-    @property
     def info(self) -> SandboxInfo:
-        """As of the last ``create``, ``get``, ``refresh``, ``update``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
+        """As of the last ``create``, ``get``, ``refresh``, ``wait``, ``update``, ``keepalive``, ``pause``, ``resume`` or ``rollback``; it does not follow the server by itself."""
         return self._info
 
     def __repr__(self) -> str:
@@ -228,7 +224,7 @@ class Sandbox(BoundCalls):
         return self
 
     def wait(
-        self, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: Optional[float] = None
+        self, until: Union[SandboxInfoStatus, Sequence[SandboxInfoStatus]], *, timeout_s: float = WAIT_S
     ) -> Sandbox:
         """As ``Sandboxes.wait``."""
         self._info = (self._sandboxes.wait(self.id, until, timeout_s=timeout_s)).info
@@ -267,6 +263,7 @@ class Sandbox(BoundCalls):
         """See ``Sandboxes.destroy``."""
         self._sandboxes.destroy(self.id)
 
+    @property
     def files(self) -> FileSystem:
         """Its file system: see ``Sandboxes.files``."""
         return self._sandboxes.files(self.id)

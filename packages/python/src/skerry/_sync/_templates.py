@@ -30,6 +30,7 @@ class Templates(GeneratedTemplates):
         *,
         context: Optional[UploadContent] = None,
         secrets: Optional[Mapping[str, str]] = None,
+        idempotency_key: Optional[str] = None,
     ) -> Build:
         """Builds a template, and returns when the build has ended: ``status`` is ``ready``, ``failed`` or ``canceled``.
 
@@ -39,7 +40,7 @@ class Templates(GeneratedTemplates):
         wanted = request.copy()
         if context is not None:
             wanted["context"] = True
-        begun = self.begin_build(wanted)
+        begun = self.begin_build(wanted, idempotency_key=idempotency_key)
         # Where nothing has changed, nothing is built, and nothing to be sent.
         if context is None or begun["waits_for_context"]:
             for name, value in (secrets or {}).items():
@@ -49,16 +50,18 @@ class Templates(GeneratedTemplates):
         return self._until_end(begun)
 
     def begin_push(
-        self, name_or_id: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
+        self, template: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
     ) -> Build:
         """Begins a push, and returns as soon as there is its build; ``builds`` says how far it is."""
-        path = f"/v1/templates/{segment(name_or_id)}/push"
+        path = f"/v1/templates/{segment(template)}/push"
         call = Request("POST", path, json=request, creates=True, key=idempotency_key)
         return self._http.json(call, Build)
 
-    def push(self, name_or_id: str, request: TemplatePushRequest) -> Build:
+    def push(
+        self, template: str, request: TemplatePushRequest, *, idempotency_key: Optional[str] = None
+    ) -> Build:
         """Pushes a version to a registry as an OCI image, and returns when that has ended: ``status`` is ``ready``, and ``pushed`` has the digest, or it is ``failed`` or ``canceled``."""
-        return self._until_end(self.begin_push(name_or_id, request))
+        return self._until_end(self.begin_push(template, request, idempotency_key=idempotency_key))
 
     def _until_end(self, begun: Build) -> Build:
         with self._builds.follow_log(begun["id"]) as lines:

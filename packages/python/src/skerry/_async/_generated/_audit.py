@@ -31,10 +31,20 @@ class AsyncGeneratedAudit:
         Filters are combined.
 
         The log of a deleted organization can be read by the operator of the platform, with the scope
-        ``platform:write`` and the organization in ``X-Org-ID``.
+        ``platform:write``, for the organization that the request is for.
+
+        Needs the scope ``audit:read``.
         """
         pages = every_item(
-            lambda cursor: self.page(action=action, resource_id=resource_id, user_id=user_id, token_id=token_id, since=since, until=until, cursor=cursor),
+            lambda cursor: self.page(
+                action=action,
+                resource_id=resource_id,
+                user_id=user_id,
+                token_id=token_id,
+                since=since,
+                until=until,
+                cursor=cursor,
+            ),
         )
         async for item in pages:
             yield item
@@ -56,7 +66,16 @@ class AsyncGeneratedAudit:
             Request(
                 "GET",
                 "/v1/audit",
-                query={"action": action, "resource_id": resource_id, "user_id": user_id, "token_id": token_id, "since": since, "until": until, "limit": limit, "cursor": cursor},
+                query={
+                    "action": action,
+                    "resource_id": resource_id,
+                    "user_id": user_id,
+                    "token_id": token_id,
+                    "since": since,
+                    "until": until,
+                    "limit": limit,
+                    "cursor": cursor,
+                },
             ),
             AuditList,
         )

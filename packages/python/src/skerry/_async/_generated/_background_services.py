@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Union
+from typing import List, Sequence, Union
 
 from ..._paths import segment
 from ..._request import Request
 from ...types import BackgroundService, BackgroundServiceList, BackgroundServiceStatus
 from .._http import AsyncHttp
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class AsyncBackgroundServices:
@@ -16,12 +16,17 @@ class AsyncBackgroundServices:
         self._http = http
 
     async def list(self) -> List[BackgroundService]:
-        """List the background services. What the control plane does by itself, when each has run, and what came of it."""
+        """List the background services. What the control plane does by itself, when each has run, and what came of it.
+
+        Needs the scope ``metrics:read``.
+        """
         found = await self._http.json(Request("GET", "/v1/background-services"), BackgroundServiceList)
         return found["items"]
 
     async def get(self, name: str) -> BackgroundService:
         """Get a background service.
+
+        Needs the scope ``metrics:read``.
 
         Errors of its own: ``service_not_found``.
         """
@@ -31,6 +36,8 @@ class AsyncBackgroundServices:
         """Run a background service now. It is due at once, on one of the replicas. Answers before it has run:
         ``last_run`` tells when it has. One that runs already runs once more.
 
+        Needs the scope ``platform:write``.
+
         Errors of its own: ``service_not_found``.
         """
         return await self._http.json(
@@ -39,8 +46,8 @@ class AsyncBackgroundServices:
         )
 
     async def wait(
-        self, name: str, until: Union[BackgroundServiceStatus, Sequence[BackgroundServiceStatus]], *, timeout_s: Optional[float] = None
+        self, name: str, until: Union[BackgroundServiceStatus, Sequence[BackgroundServiceStatus]], *, timeout_s: float = WAIT_S
     ) -> BackgroundService:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return await wait_for_status(lambda: self.get(name), until, timeout_s)
+        return await wait_for_status("background_service", self.get, name, until, timeout_s)

@@ -17,7 +17,10 @@ class AsyncCache:
 
     async def list(self) -> AsyncIterator[CacheEntry]:
         """List the build cache. Results of steps, from which the organization's next builds begin, newest first. Those
-        that were not used for a week are removed."""
+        that were not used for a week are removed.
+
+        Needs the scope ``templates:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         async for item in pages:
             yield item
@@ -31,5 +34,8 @@ class AsyncCache:
         return Page(found["items"], found["next_cursor"])
 
     async def clear(self) -> ClearedCache:
-        """Clear the build cache. All of it but what a build that is under way begins on. Templates stay."""
+        """Clear the build cache. All of it but what a build that is under way begins on. Templates stay.
+
+        Needs the scope ``templates:write``.
+        """
         return await self._http.json(Request("DELETE", "/v1/cache"), ClearedCache)

@@ -18,7 +18,10 @@ class AsyncGeneratedExecutions:
     async def list(self) -> AsyncIterator[KeptExecution]:
         """List executions whose output is kept. Those that were started with ``keep_output`` or ``destroy_sandbox``,
         newest first: while they run, and for a day after they have ended, also when their sandbox is gone. An
-        organization keeps 1,000 that have ended, and 64 MiB of their output."""
+        organization keeps 1,000 that have ended, and 64 MiB of their output.
+
+        Needs the scope ``sandboxes:execute``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         async for item in pages:
             yield item

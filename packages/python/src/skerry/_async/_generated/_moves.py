@@ -10,7 +10,7 @@ from ..._request import Request
 from ...types import Move, MoveList, MoveStatus
 from .._http import AsyncHttp
 from .._streams import every_item
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class AsyncMoves:
@@ -21,7 +21,10 @@ class AsyncMoves:
         self, *, status: Optional[MoveStatus] = None, host: Optional[str] = None, vm: Optional[str] = None
     ) -> AsyncIterator[Move]:
         """List moves. VMs and snapshots on their way from one host to another, and moves that ended within a day,
-        newest first."""
+        newest first.
+
+        Needs the scope ``hosts:read``.
+        """
         pages = every_item(lambda cursor: self.page(status=status, host=host, vm=vm, cursor=cursor))
         async for item in pages:
             yield item
@@ -49,13 +52,15 @@ class AsyncMoves:
     async def get(self, id: str) -> Move:
         """Get a move.
 
+        Needs the scope ``hosts:read``.
+
         Errors of its own: ``move_not_found``.
         """
         return await self._http.json(Request("GET", f"/v1/moves/{segment(id)}"), Move)
 
     async def wait(
-        self, id: str, until: Union[MoveStatus, Sequence[MoveStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[MoveStatus, Sequence[MoveStatus]], *, timeout_s: float = WAIT_S
     ) -> Move:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return await wait_for_status(lambda: self.get(id), until, timeout_s)
+        return await wait_for_status("move", self.get, id, until, timeout_s)

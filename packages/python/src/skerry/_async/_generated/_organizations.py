@@ -32,6 +32,8 @@ class AsyncOrganizations:
         """Create an organization. You are its first owner.
 
         Only tokens of the operator's organization, the first one of an installation, can have the scope.
+
+        Needs the scope ``platform:write``.
         """
         return await self._http.json(
             Request(
@@ -45,7 +47,10 @@ class AsyncOrganizations:
         )
 
     async def list(self) -> AsyncIterator[Organization]:
-        """List organizations. Those that you are a member of, newest first."""
+        """List organizations. Those that you are a member of, newest first.
+
+        Needs the scope ``org:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         async for item in pages:
             yield item
@@ -59,7 +64,10 @@ class AsyncOrganizations:
         return Page(found["items"], found["next_cursor"])
 
     async def get(self, id: str) -> Organization:
-        """Get an organization."""
+        """Get an organization.
+
+        Needs the scope ``org:read``.
+        """
         return await self._http.json(Request("GET", f"/v1/orgs/{segment(id)}"), Organization)
 
     async def update(
@@ -70,12 +78,19 @@ class AsyncOrganizations:
         egress_default: Optional[EgressMode] = None,
         audit_details: Optional[bool] = None,
     ) -> Organization:
-        """Change an organization. What is not named stays."""
+        """Change an organization. What is not named stays.
+
+        Needs the scope ``org:write``.
+        """
         return await self._http.json(
             Request(
                 "PATCH",
                 f"/v1/orgs/{segment(id)}",
-                json={"name": name, "egress_default": egress_default, "audit_details": audit_details},
+                json={
+                    "name": name,
+                    "egress_default": egress_default,
+                    "audit_details": audit_details,
+                },
             ),
             Organization,
         )
@@ -85,12 +100,17 @@ class AsyncOrganizations:
         are members no more; its audit log is kept. An owner may, and the operator of the platform with the scope
         ``platform:write``. The operator's own organization cannot be deleted.
 
+        Needs the scope ``org:write``.
+
         Errors of its own: ``organization_not_empty``, ``operator_organization``.
         """
         await self._http.done(Request("DELETE", f"/v1/orgs/{segment(id)}"))
 
     async def members(self, id: str) -> AsyncIterator[Member]:
-        """List members. The members of an organization, newest users first."""
+        """List members. The members of an organization, newest users first.
+
+        Needs the scope ``org:read``.
+        """
         pages = every_item(lambda cursor: self.members_page(id, cursor=cursor))
         async for item in pages:
             yield item
@@ -113,14 +133,16 @@ class AsyncOrganizations:
         self,
         id: str,
         *,
+        role: Role,
         name: Optional[str] = None,
         email: Optional[str] = None,
         user_id: Optional[str] = None,
-        role: Role,
         expires_in: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> MemberAdded:
         """Add a member. New or known. The answer has a first token to hand over.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``invalid_duration``, ``timeout_too_long``, ``user_not_found``, ``already_member``,
         ``quota_exceeded``.
@@ -129,7 +151,13 @@ class AsyncOrganizations:
             Request(
                 "POST",
                 f"/v1/orgs/{segment(id)}/members",
-                json={"name": name, "email": email, "user_id": user_id, "role": role, "expires_in": expires_in},
+                json={
+                    "name": name,
+                    "email": email,
+                    "user_id": user_id,
+                    "role": role,
+                    "expires_in": expires_in,
+                },
                 creates=True,
                 key=idempotency_key,
             ),
@@ -138,6 +166,8 @@ class AsyncOrganizations:
 
     async def update_member(self, id: str, user_id: str, *, role: Role) -> Member:
         """Change the role of a member.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``member_not_found``, ``last_owner``.
         """
@@ -153,6 +183,8 @@ class AsyncOrganizations:
     async def remove_member(self, id: str, user_id: str) -> None:
         """Remove a member. The member's tokens in this organization end.
 
+        Needs the scope ``org:write``.
+
         Errors of its own: ``member_not_found``, ``last_owner``.
         """
         await self._http.done(Request("DELETE", f"/v1/orgs/{segment(id)}/members/{segment(user_id)}"))
@@ -162,6 +194,8 @@ class AsyncOrganizations:
         for it.
 
         Only tokens of the operator's organization, the first one of an installation, can have the scope.
+
+        Needs the scope ``platform:write``.
         """
         return await self._http.json(Request("GET", f"/v1/orgs/{segment(id)}/limits"), OrganizationLimits)
 
@@ -171,6 +205,8 @@ class AsyncOrganizations:
         It counts from the next request on. What the organization holds already it keeps, also where that is more
         than a quota then allows. Only tokens of the operator's organization, the first one of an installation, can
         have the scope.
+
+        Needs the scope ``platform:write``.
         """
         return await self._http.json(
             Request(

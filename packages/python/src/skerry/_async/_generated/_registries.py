@@ -15,7 +15,10 @@ class AsyncRegistries:
         self._http = http
 
     async def list(self) -> List[RegistryCredential]:
-        """List credentials of registries. Without their passwords, which no call tells."""
+        """List credentials of registries. Without their passwords, which no call tells.
+
+        Needs the scope ``templates:read``.
+        """
         found = await self._http.json(Request("GET", "/v1/registry-credentials"), RegistryCredentialList)
         return found["items"]
 
@@ -23,6 +26,8 @@ class AsyncRegistries:
         """Set credentials of a registry. Builds of the organization pull images of this registry, and push templates
         to it, with them from now on. They are kept sealed, and reach a build's microVM only while a step pulls or
         pushes.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``quota_exceeded``, ``secret_damaged``, ``secrets_unavailable``.
         """
@@ -37,6 +42,8 @@ class AsyncRegistries:
 
     async def delete(self, host: str) -> None:
         """Delete credentials of a registry.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``registry_credential_not_found``.
         """

@@ -14,6 +14,9 @@ class AsyncSizes:
         self._http = http
 
     async def list(self) -> List[Size]:
-        """List sizes. The sizes that a microVM can have."""
+        """List sizes. The sizes that a microVM can have.
+
+        Needs the scope ``templates:read``.
+        """
         found = await self._http.json(Request("GET", "/v1/sizes"), SizeList)
         return found["items"]

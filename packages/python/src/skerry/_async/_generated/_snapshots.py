@@ -10,7 +10,7 @@ from ..._request import Request
 from ...types import Snapshot, SnapshotList, SnapshotStatus
 from .._http import AsyncHttp
 from .._streams import every_item
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class AsyncSnapshots:
@@ -19,7 +19,10 @@ class AsyncSnapshots:
 
     async def list(self, *, of: Optional[Literal["sandbox", "machine"]] = None) -> AsyncIterator[Snapshot]:
         """List snapshots. The snapshots of the organization, newest first: those of sandboxes for a token with
-        ``sandboxes:read``, and those of machines for one with ``machines:read``."""
+        ``sandboxes:read``, and those of machines for one with ``machines:read``.
+
+        Needs the scope ``sandboxes:read``.
+        """
         pages = every_item(lambda cursor: self.page(of=of, cursor=cursor))
         async for item in pages:
             yield item
@@ -41,6 +44,8 @@ class AsyncSnapshots:
     async def get(self, id: str) -> Snapshot:
         """Get a snapshot.
 
+        Needs the scope ``sandboxes:read``.
+
         Errors of its own: ``snapshot_not_found``.
         """
         return await self._http.json(Request("GET", f"/v1/snapshots/{segment(id)}"), Snapshot)
@@ -48,13 +53,15 @@ class AsyncSnapshots:
     async def delete(self, id: str) -> None:
         """Delete a snapshot. What was made of it stays, and so do the snapshots that have it as their parent.
 
+        Needs the scope ``sandboxes:write``.
+
         Errors of its own: ``snapshot_not_found``.
         """
         await self._http.done(Request("DELETE", f"/v1/snapshots/{segment(id)}"))
 
     async def wait(
-        self, id: str, until: Union[SnapshotStatus, Sequence[SnapshotStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[SnapshotStatus, Sequence[SnapshotStatus]], *, timeout_s: float = WAIT_S
     ) -> Snapshot:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return await wait_for_status(lambda: self.get(id), until, timeout_s)
+        return await wait_for_status("snapshot", self.get, id, until, timeout_s)

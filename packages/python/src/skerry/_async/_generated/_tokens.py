@@ -35,13 +35,21 @@ class AsyncTokens:
         what that member's role may, in this organization only, and does not end with the token of this request, but
         with the membership.
 
+        Needs the scope ``tokens:write``.
+
         Errors of its own: ``invalid_duration``, ``timeout_too_long``, ``quota_exceeded``, ``member_not_found``.
         """
         return await self._http.json(
             Request(
                 "POST",
                 "/v1/auth/tokens",
-                json={"name": name, "expires_in": expires_in, "scopes": scopes, "user_id": user_id, "bound": bound},
+                json={
+                    "name": name,
+                    "expires_in": expires_in,
+                    "scopes": scopes,
+                    "user_id": user_id,
+                    "bound": bound,
+                },
                 creates=True,
                 key=idempotency_key,
             ),
@@ -49,7 +57,10 @@ class AsyncTokens:
         )
 
     async def list(self) -> AsyncIterator[Token]:
-        """List tokens. The tokens of the organization, newest first, without their secrets."""
+        """List tokens. The tokens of the organization, newest first, without their secrets.
+
+        Needs the scope ``tokens:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         async for item in pages:
             yield item
@@ -65,6 +76,8 @@ class AsyncTokens:
     async def revoke(self, id: str) -> None:
         """Revoke a token. All that it minted for its own user end with it: the next request with any of them is
         refused.
+
+        Needs the scope ``tokens:write``.
 
         Errors of its own: ``token_not_found``.
         """

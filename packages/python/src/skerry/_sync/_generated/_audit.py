@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Audit. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -32,10 +31,20 @@ class GeneratedAudit:
         Filters are combined.
 
         The log of a deleted organization can be read by the operator of the platform, with the scope
-        ``platform:write`` and the organization in ``X-Org-ID``.
+        ``platform:write``, for the organization that the request is for.
+
+        Needs the scope ``audit:read``.
         """
         pages = every_item(
-            lambda cursor: self.page(action=action, resource_id=resource_id, user_id=user_id, token_id=token_id, since=since, until=until, cursor=cursor),
+            lambda cursor: self.page(
+                action=action,
+                resource_id=resource_id,
+                user_id=user_id,
+                token_id=token_id,
+                since=since,
+                until=until,
+                cursor=cursor,
+            ),
         )
         for item in pages:
             yield item
@@ -57,7 +66,16 @@ class GeneratedAudit:
             Request(
                 "GET",
                 "/v1/audit",
-                query={"action": action, "resource_id": resource_id, "user_id": user_id, "token_id": token_id, "since": since, "until": until, "limit": limit, "cursor": cursor},
+                query={
+                    "action": action,
+                    "resource_id": resource_id,
+                    "user_id": user_id,
+                    "token_id": token_id,
+                    "since": since,
+                    "until": until,
+                    "limit": limit,
+                    "cursor": cursor,
+                },
             ),
             AuditList,
         )

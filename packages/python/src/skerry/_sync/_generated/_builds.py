@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Builds. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from ..._request import Request
 from ...types import Build, BuildEgress, BuildList, BuildStatus
 from .._http import Http
 from .._streams import every_item
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class GeneratedBuilds:
@@ -20,7 +19,10 @@ class GeneratedBuilds:
 
     def list(self, *, status: Optional[BuildStatus] = None, name: Optional[str] = None) -> Iterator[Build]:
         """List builds. Newest first. Those that ended 30 days ago are forgotten, and before that those beyond the last
-        2,000 that ended."""
+        2,000 that ended.
+
+        Needs the scope ``templates:read``.
+        """
         pages = every_item(lambda cursor: self.page(status=status, name=name, cursor=cursor))
         for item in pages:
             yield item
@@ -47,12 +49,16 @@ class GeneratedBuilds:
     def get(self, id: str) -> Build:
         """Get a build.
 
+        Needs the scope ``templates:read``.
+
         Errors of its own: ``build_not_found``.
         """
         return self._http.json(Request("GET", f"/v1/builds/{segment(id)}"), Build)
 
     def egress(self, id: str) -> BuildEgress:
         """Show the egress of a build. Its rules, and the last destinations that were denied, also after its end.
+
+        Needs the scope ``templates:read``.
 
         Errors of its own: ``build_not_found``.
         """
@@ -61,6 +67,8 @@ class GeneratedBuilds:
     def cancel(self, id: str) -> Build:
         """Cancel a build. At once, whatever it is doing. One that has ended stays as it is.
 
+        Needs the scope ``templates:write``.
+
         Errors of its own: ``build_not_found``.
         """
         return self._http.json(Request("POST", f"/v1/builds/{segment(id)}/cancel"), Build)
@@ -68,11 +76,10 @@ class GeneratedBuilds:
     def retry(self, id: str, *, idempotency_key: Optional[str] = None) -> Build:
         """Try a build again. A new build of the same request. A context has to be sent again.
 
+        Needs the scope ``templates:write``.
+
         Errors of its own: ``build_not_found``, ``build_over``, ``template_not_found``, ``invalid_cidr``,
-        ``invalid_port``, ``invalid_domain``, ``egress_conflict``, ``egress_forbidden``, ``host_unavailable``,
-        ``invalid_build``, ``invalid_duration``, ``host_draining``, ``no_capacity``, ``quota_exceeded``,
-        ``size_too_large``, ``template_lost``, ``template_not_ready``, ``timeout_too_long``, ``unknown_size``,
-        ``unknown_template``, ``invalid_env``, ``name_taken``, ``unknown_snapshot``.
+        ``invalid_port``, ``invalid_domain``, ``egress_conflict``, ``egress_forbidden`` and others.
         """
         return self._http.json(
             Request("POST", f"/v1/builds/{segment(id)}/retry", creates=True, key=idempotency_key),
@@ -80,8 +87,8 @@ class GeneratedBuilds:
         )
 
     def wait(
-        self, id: str, until: Union[BuildStatus, Sequence[BuildStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[BuildStatus, Sequence[BuildStatus]], *, timeout_s: float = WAIT_S
     ) -> Build:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(id), until, timeout_s)
+        return wait_for_status("build", self.get, id, until, timeout_s)

@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Cache. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -18,7 +17,10 @@ class Cache:
 
     def list(self) -> Iterator[CacheEntry]:
         """List the build cache. Results of steps, from which the organization's next builds begin, newest first. Those
-        that were not used for a week are removed."""
+        that were not used for a week are removed.
+
+        Needs the scope ``templates:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         for item in pages:
             yield item
@@ -32,5 +34,8 @@ class Cache:
         return Page(found["items"], found["next_cursor"])
 
     def clear(self) -> ClearedCache:
-        """Clear the build cache. All of it but what a build that is under way begins on. Templates stay."""
+        """Clear the build cache. All of it but what a build that is under way begins on. Templates stay.
+
+        Needs the scope ``templates:write``.
+        """
         return self._http.json(Request("DELETE", "/v1/cache"), ClearedCache)

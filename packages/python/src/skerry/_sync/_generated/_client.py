@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """The client's collections and calls that need nothing but their declarations. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ class GeneratedClient:
         return self._http.json(Request("GET", "/v1/auth/me"), Me)
 
     def limits(self) -> Limits:
-        """Show the limits of the organization. What it may do and hold, and how much of each quota is taken."""
+        """Show the limits of the organization. What it may do and hold, and how much of each quota is taken.
+
+        Needs the scope ``org:read``.
+        """
         return self._http.json(Request("GET", "/v1/limits"), Limits)
 
     def usage(
@@ -46,6 +48,8 @@ class GeneratedClient:
         """Show the usage of the organization over time. What it has had at once, how much it has made, and what its
         egress rules have refused. It is measured once a minute and kept for 30 days, after two of them in steps of
         ten minutes.
+
+        Needs the scope ``org:read``.
 
         Errors of its own: ``invalid_duration``, ``timeout_too_long``.
         """
@@ -56,7 +60,10 @@ class GeneratedClient:
 
     def status(self) -> Status:
         """Show the status of the organization. What the organization has, by status, and how many hosts there are for
-        it."""
+        it.
+
+        Needs the scope ``org:read``.
+        """
         return self._http.json(Request("GET", "/v1/status"), Status)
 
     def health(self) -> Health:

@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Executions. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -19,7 +18,10 @@ class GeneratedExecutions:
     def list(self) -> Iterator[KeptExecution]:
         """List executions whose output is kept. Those that were started with ``keep_output`` or ``destroy_sandbox``,
         newest first: while they run, and for a day after they have ended, also when their sandbox is gone. An
-        organization keeps 1,000 that have ended, and 64 MiB of their output."""
+        organization keeps 1,000 that have ended, and 64 MiB of their output.
+
+        Needs the scope ``sandboxes:execute``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         for item in pages:
             yield item

@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Hosts. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from ..._request import Request
 from ...types import Authority, Host, HostList, HostStatus, JoinToken
 from .._http import Http
 from .._streams import every_item
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class Hosts:
@@ -19,7 +18,10 @@ class Hosts:
         self._http = http
 
     def list(self) -> Iterator[Host]:
-        """List hosts. The machines that VMs run on, newest first."""
+        """List hosts. The machines that VMs run on, newest first.
+
+        Needs the scope ``hosts:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         for item in pages:
             yield item
@@ -32,6 +34,8 @@ class Hosts:
     def get(self, id: str) -> Host:
         """Get a host. How it is, what it has, and what is taken of it.
 
+        Needs the scope ``hosts:read``.
+
         Errors of its own: ``host_not_found``.
         """
         return self._http.json(Request("GET", f"/v1/hosts/{segment(id)}"), Host)
@@ -43,6 +47,8 @@ class Hosts:
         first to lose nothing. Templates that organizations have built do not leave with a drain: it is removed with
         the last copy of one only by ``force``.
 
+        Needs the scope ``hosts:write``.
+
         Errors of its own: ``host_not_found``, ``host_not_empty``, ``host_not_removable``.
         """
         self._http.done(Request("DELETE", f"/v1/hosts/{segment(id)}", query={"force": force}))
@@ -50,6 +56,8 @@ class Hosts:
     def create_join_token(self, *, idempotency_key: Optional[str] = None) -> JoinToken:
         """Create a join token. By it one machine becomes a host within the next hour. It is in this answer and nowhere
         else.
+
+        Needs the scope ``hosts:write``.
 
         Errors of its own: ``secrets_unavailable``, ``secret_damaged``.
         """
@@ -60,7 +68,10 @@ class Hosts:
 
     def authority(self) -> Authority:
         """Get the certificate authority. The authority that certifies control and its hosts, and how far a change of
-        it is."""
+        it is.
+
+        Needs the scope ``hosts:read``.
+        """
         return self._http.json(Request("GET", "/v1/authority"), Authority)
 
     def rotate_authority(self, *, leave_offline: Optional[bool] = None) -> Authority:
@@ -69,6 +80,8 @@ class Hosts:
 
         Answers at once; the change goes on by itself, and waits for every host, also for one that is offline, until
         its certificate ends. Asked for again while one is under way, it begins no other.
+
+        Needs the scope ``hosts:write``.
         """
         return self._http.json(
             Request("POST", "/v1/authority/rotate", json={"leave_offline": leave_offline}),
@@ -82,6 +95,8 @@ class Hosts:
         Answers at once; the host is in ``maintenance`` when the last one has left. A host that is offline is
         drained when it is back.
 
+        Needs the scope ``hosts:write``.
+
         Errors of its own: ``host_not_found``.
         """
         return self._http.json(Request("POST", f"/v1/hosts/{segment(id)}/drain"), Host)
@@ -89,13 +104,15 @@ class Hosts:
     def activate(self, id: str) -> Host:
         """Activate a host. Lets the host have VMs again: cancels a drain, ends maintenance.
 
+        Needs the scope ``hosts:write``.
+
         Errors of its own: ``host_not_found``, ``host_silent``.
         """
         return self._http.json(Request("POST", f"/v1/hosts/{segment(id)}/activate"), Host)
 
     def wait(
-        self, id: str, until: Union[HostStatus, Sequence[HostStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[HostStatus, Sequence[HostStatus]], *, timeout_s: float = WAIT_S
     ) -> Host:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(id), until, timeout_s)
+        return wait_for_status("host", self.get, id, until, timeout_s)

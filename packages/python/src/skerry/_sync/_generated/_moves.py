@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Moves. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from ..._request import Request
 from ...types import Move, MoveList, MoveStatus
 from .._http import Http
 from .._streams import every_item
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class Moves:
@@ -22,7 +21,10 @@ class Moves:
         self, *, status: Optional[MoveStatus] = None, host: Optional[str] = None, vm: Optional[str] = None
     ) -> Iterator[Move]:
         """List moves. VMs and snapshots on their way from one host to another, and moves that ended within a day,
-        newest first."""
+        newest first.
+
+        Needs the scope ``hosts:read``.
+        """
         pages = every_item(lambda cursor: self.page(status=status, host=host, vm=vm, cursor=cursor))
         for item in pages:
             yield item
@@ -50,13 +52,15 @@ class Moves:
     def get(self, id: str) -> Move:
         """Get a move.
 
+        Needs the scope ``hosts:read``.
+
         Errors of its own: ``move_not_found``.
         """
         return self._http.json(Request("GET", f"/v1/moves/{segment(id)}"), Move)
 
     def wait(
-        self, id: str, until: Union[MoveStatus, Sequence[MoveStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[MoveStatus, Sequence[MoveStatus]], *, timeout_s: float = WAIT_S
     ) -> Move:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(id), until, timeout_s)
+        return wait_for_status("move", self.get, id, until, timeout_s)

@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Organizations. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -33,6 +32,8 @@ class Organizations:
         """Create an organization. You are its first owner.
 
         Only tokens of the operator's organization, the first one of an installation, can have the scope.
+
+        Needs the scope ``platform:write``.
         """
         return self._http.json(
             Request(
@@ -46,7 +47,10 @@ class Organizations:
         )
 
     def list(self) -> Iterator[Organization]:
-        """List organizations. Those that you are a member of, newest first."""
+        """List organizations. Those that you are a member of, newest first.
+
+        Needs the scope ``org:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         for item in pages:
             yield item
@@ -60,7 +64,10 @@ class Organizations:
         return Page(found["items"], found["next_cursor"])
 
     def get(self, id: str) -> Organization:
-        """Get an organization."""
+        """Get an organization.
+
+        Needs the scope ``org:read``.
+        """
         return self._http.json(Request("GET", f"/v1/orgs/{segment(id)}"), Organization)
 
     def update(
@@ -71,12 +78,19 @@ class Organizations:
         egress_default: Optional[EgressMode] = None,
         audit_details: Optional[bool] = None,
     ) -> Organization:
-        """Change an organization. What is not named stays."""
+        """Change an organization. What is not named stays.
+
+        Needs the scope ``org:write``.
+        """
         return self._http.json(
             Request(
                 "PATCH",
                 f"/v1/orgs/{segment(id)}",
-                json={"name": name, "egress_default": egress_default, "audit_details": audit_details},
+                json={
+                    "name": name,
+                    "egress_default": egress_default,
+                    "audit_details": audit_details,
+                },
             ),
             Organization,
         )
@@ -86,12 +100,17 @@ class Organizations:
         are members no more; its audit log is kept. An owner may, and the operator of the platform with the scope
         ``platform:write``. The operator's own organization cannot be deleted.
 
+        Needs the scope ``org:write``.
+
         Errors of its own: ``organization_not_empty``, ``operator_organization``.
         """
         self._http.done(Request("DELETE", f"/v1/orgs/{segment(id)}"))
 
     def members(self, id: str) -> Iterator[Member]:
-        """List members. The members of an organization, newest users first."""
+        """List members. The members of an organization, newest users first.
+
+        Needs the scope ``org:read``.
+        """
         pages = every_item(lambda cursor: self.members_page(id, cursor=cursor))
         for item in pages:
             yield item
@@ -114,14 +133,16 @@ class Organizations:
         self,
         id: str,
         *,
+        role: Role,
         name: Optional[str] = None,
         email: Optional[str] = None,
         user_id: Optional[str] = None,
-        role: Role,
         expires_in: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> MemberAdded:
         """Add a member. New or known. The answer has a first token to hand over.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``invalid_duration``, ``timeout_too_long``, ``user_not_found``, ``already_member``,
         ``quota_exceeded``.
@@ -130,7 +151,13 @@ class Organizations:
             Request(
                 "POST",
                 f"/v1/orgs/{segment(id)}/members",
-                json={"name": name, "email": email, "user_id": user_id, "role": role, "expires_in": expires_in},
+                json={
+                    "name": name,
+                    "email": email,
+                    "user_id": user_id,
+                    "role": role,
+                    "expires_in": expires_in,
+                },
                 creates=True,
                 key=idempotency_key,
             ),
@@ -139,6 +166,8 @@ class Organizations:
 
     def update_member(self, id: str, user_id: str, *, role: Role) -> Member:
         """Change the role of a member.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``member_not_found``, ``last_owner``.
         """
@@ -154,6 +183,8 @@ class Organizations:
     def remove_member(self, id: str, user_id: str) -> None:
         """Remove a member. The member's tokens in this organization end.
 
+        Needs the scope ``org:write``.
+
         Errors of its own: ``member_not_found``, ``last_owner``.
         """
         self._http.done(Request("DELETE", f"/v1/orgs/{segment(id)}/members/{segment(user_id)}"))
@@ -163,6 +194,8 @@ class Organizations:
         for it.
 
         Only tokens of the operator's organization, the first one of an installation, can have the scope.
+
+        Needs the scope ``platform:write``.
         """
         return self._http.json(Request("GET", f"/v1/orgs/{segment(id)}/limits"), OrganizationLimits)
 
@@ -172,6 +205,8 @@ class Organizations:
         It counts from the next request on. What the organization holds already it keeps, also where that is more
         than a quota then allows. Only tokens of the operator's organization, the first one of an installation, can
         have the scope.
+
+        Needs the scope ``platform:write``.
         """
         return self._http.json(
             Request(

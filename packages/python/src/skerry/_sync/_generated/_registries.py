@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Registries. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -16,7 +15,10 @@ class Registries:
         self._http = http
 
     def list(self) -> List[RegistryCredential]:
-        """List credentials of registries. Without their passwords, which no call tells."""
+        """List credentials of registries. Without their passwords, which no call tells.
+
+        Needs the scope ``templates:read``.
+        """
         found = self._http.json(Request("GET", "/v1/registry-credentials"), RegistryCredentialList)
         return found["items"]
 
@@ -24,6 +26,8 @@ class Registries:
         """Set credentials of a registry. Builds of the organization pull images of this registry, and push templates
         to it, with them from now on. They are kept sealed, and reach a build's microVM only while a step pulls or
         pushes.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``quota_exceeded``, ``secret_damaged``, ``secrets_unavailable``.
         """
@@ -38,6 +42,8 @@ class Registries:
 
     def delete(self, host: str) -> None:
         """Delete credentials of a registry.
+
+        Needs the scope ``org:write``.
 
         Errors of its own: ``registry_credential_not_found``.
         """

@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Sizes. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -15,6 +14,9 @@ class Sizes:
         self._http = http
 
     def list(self) -> List[Size]:
-        """List sizes. The sizes that a microVM can have."""
+        """List sizes. The sizes that a microVM can have.
+
+        Needs the scope ``templates:read``.
+        """
         found = self._http.json(Request("GET", "/v1/sizes"), SizeList)
         return found["items"]

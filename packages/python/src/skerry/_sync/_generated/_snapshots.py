@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Snapshots. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from ..._request import Request
 from ...types import Snapshot, SnapshotList, SnapshotStatus
 from .._http import Http
 from .._streams import every_item
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class Snapshots:
@@ -20,7 +19,10 @@ class Snapshots:
 
     def list(self, *, of: Optional[Literal["sandbox", "machine"]] = None) -> Iterator[Snapshot]:
         """List snapshots. The snapshots of the organization, newest first: those of sandboxes for a token with
-        ``sandboxes:read``, and those of machines for one with ``machines:read``."""
+        ``sandboxes:read``, and those of machines for one with ``machines:read``.
+
+        Needs the scope ``sandboxes:read``.
+        """
         pages = every_item(lambda cursor: self.page(of=of, cursor=cursor))
         for item in pages:
             yield item
@@ -42,6 +44,8 @@ class Snapshots:
     def get(self, id: str) -> Snapshot:
         """Get a snapshot.
 
+        Needs the scope ``sandboxes:read``.
+
         Errors of its own: ``snapshot_not_found``.
         """
         return self._http.json(Request("GET", f"/v1/snapshots/{segment(id)}"), Snapshot)
@@ -49,13 +53,15 @@ class Snapshots:
     def delete(self, id: str) -> None:
         """Delete a snapshot. What was made of it stays, and so do the snapshots that have it as their parent.
 
+        Needs the scope ``sandboxes:write``.
+
         Errors of its own: ``snapshot_not_found``.
         """
         self._http.done(Request("DELETE", f"/v1/snapshots/{segment(id)}"))
 
     def wait(
-        self, id: str, until: Union[SnapshotStatus, Sequence[SnapshotStatus]], *, timeout_s: Optional[float] = None
+        self, id: str, until: Union[SnapshotStatus, Sequence[SnapshotStatus]], *, timeout_s: float = WAIT_S
     ) -> Snapshot:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(id), until, timeout_s)
+        return wait_for_status("snapshot", self.get, id, until, timeout_s)

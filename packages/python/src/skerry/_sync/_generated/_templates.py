@@ -1,15 +1,14 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Templates. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional, Sequence, Union, cast
+from typing import List, Sequence, Union
 
 from ..._paths import segment
 from ..._request import Request
-from ...types import Template, TemplateList, TemplateStatus, TemplateTagRequest
+from ...types import Template, TemplateList, TemplateStatus
 from .._http import Http
-from .._wait import wait_for_status
+from .._wait import WAIT_S, wait_for_status
 
 
 class GeneratedTemplates:
@@ -18,12 +17,17 @@ class GeneratedTemplates:
 
     def list(self) -> List[Template]:
         """List templates. What sandboxes and machines are made of: the built-in templates, and then the organization's
-        own versions, newest first."""
+        own versions, newest first.
+
+        Needs the scope ``templates:read``.
+        """
         found = self._http.json(Request("GET", "/v1/templates"), TemplateList)
         return found["items"]
 
     def get(self, template: str) -> Template:
         """Get a template. By name, ``NAME:TAG``, ``NAME@DIGEST`` or id. A name alone means the tag ``latest``.
+
+        Needs the scope ``templates:read``.
 
         Errors of its own: ``template_not_found``.
         """
@@ -31,7 +35,9 @@ class GeneratedTemplates:
 
     def prepare(self, template: str) -> Template:
         """Prepare a template. Has every host that is online make the image of a built-in template now, also where it
-        is made on demand or its last attempt failed. ``GET`` of the template says how that goes.
+        is made on demand or its last attempt failed. The template says how that goes.
+
+        Needs the scope ``hosts:write``.
 
         Errors of its own: ``template_not_found``, ``host_unavailable``, ``host_draining``.
         """
@@ -41,37 +47,42 @@ class GeneratedTemplates:
         """Delete a template. A version of the organization's own, with all its tags. Templates that were built on it
         stay; what was made of it has to be destroyed first.
 
+        Needs the scope ``templates:write``.
+
         Errors of its own: ``template_not_found``, ``template_in_use``.
         """
         self._http.done(Request("DELETE", f"/v1/templates/{segment(template)}"))
 
-    def tag(self, template: str, tag: str, request: TemplateTagRequest) -> Template:
+    def tag(self, name: str, tag: str, *, template: str) -> Template:
         """Tag a template. Has a tag of a name mean another version of that name. What runs already stays what it is. A
         version has at most 100 tags.
+
+        Needs the scope ``templates:write``.
 
         Errors of its own: ``template_not_found``, ``too_many_tags``.
         """
         return self._http.json(
             Request(
                 "PUT",
-                f"/v1/templates/{segment(template)}/tags/{segment(tag)}",
-                json=cast(Mapping[str, object], request),
-                sends_none=True,
+                f"/v1/templates/{segment(name)}/tags/{segment(tag)}",
+                json={"template": template},
             ),
             Template,
         )
 
-    def untag(self, template: str, tag: str) -> None:
+    def untag(self, name: str, tag: str) -> None:
         """Remove a tag of a template. The version that it meant stays, also where it has no tag any more: its id finds
         it.
 
+        Needs the scope ``templates:write``.
+
         Errors of its own: ``template_not_found``.
         """
-        self._http.done(Request("DELETE", f"/v1/templates/{segment(template)}/tags/{segment(tag)}"))
+        self._http.done(Request("DELETE", f"/v1/templates/{segment(name)}/tags/{segment(tag)}"))
 
     def wait(
-        self, template: str, until: Union[TemplateStatus, Sequence[TemplateStatus]], *, timeout_s: Optional[float] = None
+        self, template: str, until: Union[TemplateStatus, Sequence[TemplateStatus]], *, timeout_s: float = WAIT_S
     ) -> Template:
         """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
         after ``timeout_s`` seconds."""
-        return wait_for_status(lambda: self.get(template), until, timeout_s)
+        return wait_for_status("template", self.get, template, until, timeout_s)

@@ -1,4 +1,3 @@
-# Made of the asynchronous half by setup/write-clients.ts. Do not edit.
 """Tokens. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
 
 from __future__ import annotations
@@ -36,13 +35,21 @@ class Tokens:
         what that member's role may, in this organization only, and does not end with the token of this request, but
         with the membership.
 
+        Needs the scope ``tokens:write``.
+
         Errors of its own: ``invalid_duration``, ``timeout_too_long``, ``quota_exceeded``, ``member_not_found``.
         """
         return self._http.json(
             Request(
                 "POST",
                 "/v1/auth/tokens",
-                json={"name": name, "expires_in": expires_in, "scopes": scopes, "user_id": user_id, "bound": bound},
+                json={
+                    "name": name,
+                    "expires_in": expires_in,
+                    "scopes": scopes,
+                    "user_id": user_id,
+                    "bound": bound,
+                },
                 creates=True,
                 key=idempotency_key,
             ),
@@ -50,7 +57,10 @@ class Tokens:
         )
 
     def list(self) -> Iterator[Token]:
-        """List tokens. The tokens of the organization, newest first, without their secrets."""
+        """List tokens. The tokens of the organization, newest first, without their secrets.
+
+        Needs the scope ``tokens:read``.
+        """
         pages = every_item(lambda cursor: self.page(cursor=cursor))
         for item in pages:
             yield item
@@ -66,6 +76,8 @@ class Tokens:
     def revoke(self, id: str) -> None:
         """Revoke a token. All that it minted for its own user end with it: the next request with any of them is
         refused.
+
+        Needs the scope ``tokens:write``.
 
         Errors of its own: ``token_not_found``.
         """

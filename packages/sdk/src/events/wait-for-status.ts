@@ -1,0 +1,70 @@
+// The wait for a status of a resource. It asks again and again: a stream of events each would soon be one
+// too many.
+
+import { isBuildOver, type BuildStatus } from "@skerry/contract/builds/build-status";
+import type { ResourceEventKind } from "@skerry/contract/events/resource-event";
+import { SkerryStatusError } from "../errors/errors.ts";
+import type { CallOptions } from "../http/http.ts";
+import { pause } from "../http/retries.ts";
+import { idOf, type Read, type Resource } from "./follow-resource.ts";
+
+export interface WaitOptions extends CallOptions {
+  /** Longest wait, in milliseconds; default 10 minutes. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const WITHIN_MS = 600_000;
+const FIRST_PAUSE_MS = 250;
+const PAUSE_MAX_MS = 2_000;
+
+export type Status<One extends { readonly status: string }> = One["status"] | readonly One["status"][];
+
+export async function waitForStatus<One extends Resource & { readonly status: string }>(
+  kind: ResourceEventKind,
+  { id, read }: { readonly id: string; readonly read: Read<One> },
+  until: Status<One>,
+  { timeoutMs = WITHIN_MS, ...options }: WaitOptions,
+): Promise<One> {
+  const wanted: readonly string[] = [until].flat();
+  const deadlineMs = performance.now() + timeoutMs;
+  let [known, pauseMs] = [id, FIRST_PAUSE_MS];
+  for (;;) {
+    const current = await read(known, options);
+    if (wanted.includes(current.status)) return current;
+    const leftMs = deadlineMs - performance.now();
+    const isOver = hasEnded(kind, current);
+    if (isOver || leftMs <= 0) throw new SkerryStatusError(current, wanted, isOver);
+    known = idOf(current);
+    await pause(Math.min(pauseMs, leftMs), options.signal);
+    pauseMs = Math.min(PAUSE_MAX_MS, pauseMs * 1.5);
+  }
+}
+
+/** Whether its status stays as it is without a further call. */
+function hasEnded(kind: ResourceEventKind, resource: { readonly status: string }): boolean {
+  const { status } = resource;
+  switch (kind) {
+    case "build":
+      return isBuildOver(status as BuildStatus);
+    case "move":
+      return ["canceled", "done", "failed"].includes(status);
+    case "sandbox":
+      return ["destroyed", "failed"].includes(status);
+    case "snapshot":
+      return status === "failed";
+    case "machine": {
+      // Its policy may start one that has failed again.
+      const { restart_at: restart, waits_for: waits } = fieldsOf(resource);
+      return status === "destroyed" || (status === "failed" && restart == null && waits == null);
+    }
+    case "background_service":
+    case "host":
+    case "template":
+      return false;
+  }
+}
+
+function fieldsOf(resource: object): Readonly<Record<string, unknown>> {
+  // A sandbox in hand is none of these.
+  return resource as Readonly<Record<string, unknown>>;
+}
