@@ -27,6 +27,7 @@ export const errorStatus = {
   vm_not_found: 404,
   file_not_found: 404,
   registry_credential_not_found: 404,
+  secret_not_found: 404,
   service_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -274,6 +274,7 @@ const otherCommands: Readonly<Record<string, string>> = {
   api: "packages/cli/tests/api.test.ts",
   ps: "packages/cli/tests/person.test.ts",
   run: "packages/cli/tests/run-command.test.ts",
+  "secret import": "packages/cli/tests/secrets.test.ts",
   "runs logs": "packages/cli/tests/runs.test.ts",
   "template logs": "packages/cli/tests/template-logs.test.ts",
   "template push": "packages/cli/tests/template-push.test.ts",

@@ -49,6 +49,22 @@ export const flags = {
     },
     { field: "name", help: "only builds of this template", kind: "text", placeholder: "name" },
   ],
+  setSecret: [
+    {
+      field: "value",
+      help: "text of at most 64 KiB in UTF-8, without a NUL. No answer of the API has it",
+      kind: "text",
+      placeholder: "value",
+    },
+  ],
+  rollBackSecret: [
+    {
+      field: "version",
+      help: "its value becomes that of a new version",
+      kind: "number",
+      placeholder: "version",
+    },
+  ],
   createToken: [
     { field: "name", help: "", kind: "text", placeholder: "name" },
     { field: "expires_in", help: "lifetime. Default: until revoked", kind: "text", placeholder: "in" },
@@ -66,6 +82,8 @@ export const flags = {
         "machines:execute",
         "templates:read",
         "templates:write",
+        "secrets:read",
+        "secrets:write",
         "tokens:read",
         "tokens:write",
         "org:read",

@@ -40,8 +40,6 @@ const EXECUTIONS =
 
 const DEPLOY =
   "`skerry template build FOLDER` makes a template of a folder, and `skerry machine create --template NAME` keeps it running.";
-const SECRETS =
-  "Skerry has no store of secrets. `--env` gives a VM values that read-only tokens do not see, and `skerry template build --secret` gives a build files that stay out of the template.";
 const VOLUMES =
   "Skerry has no volumes. The disk of a machine or of a persistent sandbox stays through stops and pauses, and `skerry snapshot` keeps its states.";
 const DATABASES =
@@ -88,7 +86,7 @@ const hints: Readonly<Record<string, Words>> = {
     update: UPDATE,
     ...{ token: TOKENS, tokens: TOKENS },
     ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
-    ...{ secret: SECRETS, secrets: SECRETS, volume: VOLUMES, volumes: VOLUMES },
+    ...{ secrets: "`skerry secret list` lists them.", volume: VOLUMES, volumes: VOLUMES },
     ...{ db: DATABASES, database: DATABASES, databases: DATABASES, postgres: DATABASES },
     ...{ config: SETTINGS, context: SETTINGS, limits: LIMITS, "set-limits": LIMITS },
     ...{ egress: EGRESS, network: EGRESS, firewall: EGRESS },

@@ -19,6 +19,7 @@ import { registerPlatformCommands } from "../commands/platform.ts";
 import { registerSnapshotCommands } from "../commands/snapshots/snapshot.ts";
 import { registerCacheCommands } from "../commands/templates/cache.ts";
 import { registerOpenCommand } from "../commands/open.ts";
+import { registerSecretCommands } from "../commands/secrets/secret.ts";
 import { registerRegistryCommands } from "../commands/registries/registry.ts";
 import { registerTemplateCommands } from "../commands/templates/template.ts";
 import { registerUsageCommand } from "../commands/usage.ts";
@@ -85,6 +86,7 @@ export function registerClientCommands(program: Command, cli: Cli): Command {
   registerAuthCommands(program, cli);
   registerOpenCommand(program, cli);
   registerOrganizationCommands(program, cli);
+  registerSecretCommands(program, cli);
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);
   registerEventsCommand(program, cli);

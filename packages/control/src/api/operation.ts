@@ -92,6 +92,8 @@ interface Declaration {
   readonly body?: NamedSchema | "bytes";
   /** Its body of JSON may be larger than 1 MiB. */
   readonly largeBody?: LargeBody;
+  /** A request of `application/octet-stream` is one whose field of this name is its body, which is UTF-8. */
+  readonly rawField?: string;
   /** A request without a body is one with `{}`. */
   readonly isBodyOptional?: true;
   /**

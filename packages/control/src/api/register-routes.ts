@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteO
 import type { Context } from "../context.ts";
 import { takeOctetStreamBodies } from "../http/octet-stream-bodies.ts";
 import { countedRequestOf } from "../http/counted-request.ts";
-import { emptyBodyIsObject } from "../http/json-bodies.ts";
+import { emptyBodyIsObject, takeRawField } from "../http/json-bodies.ts";
 import { referTo } from "../http/schemas.ts";
 import type { Creation } from "../idempotency/create-once.ts";
 import { callerOf, knownCallerOf } from "./authenticate-hook.ts";
@@ -36,7 +36,13 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
       ...findingIds(context, operation),
       handler: sending(context, operation, handle),
     };
-    if (operation.body !== "bytes" && operation.answersBytes !== true) app.route(route);
+    const { rawField } = operation;
+    if (rawField !== undefined)
+      void app.register(async (scope) => {
+        takeRawField(scope, rawField);
+        scope.route(route);
+      });
+    else if (operation.body !== "bytes" && operation.answersBytes !== true) app.route(route);
     else {
       // In a scope of its own: the parsers of bodies are changed there.
       void app.register(async (scope) => {

@@ -8,6 +8,7 @@ export const tags = [
   { name: "snapshots", description: "Moments of sandboxes, to begin at and to go back to." },
   { name: "machines", description: "MicroVMs that keep running, and keep their disk." },
   { name: "templates", description: "What microVMs are made of, and in which sizes." },
+  { name: "secrets", description: "Values that are written and never read." },
   { name: "events", description: "What changes, as it changes." },
   { name: "tokens", description: "Who is calling, and what else may call." },
   { name: "organizations", description: "What everything belongs to: members, settings and limits." },

@@ -19,6 +19,7 @@ import { organizationsRoom } from "../organizations/room.ts";
 import { platformRoom } from "../platform/room.ts";
 import { rateLimitsRoom } from "../rate-limits/room.ts";
 import { registriesRoom } from "../registries/room.ts";
+import { secretsRoom } from "../secrets/room.ts";
 import { sandboxesRoom } from "../sandboxes/room.ts";
 import { snapshotsRoom } from "../snapshots/room.ts";
 import { templatesRoom } from "../templates/room.ts";
@@ -41,6 +42,7 @@ const manifests = [
   templatesRoom,
   joiningRoom,
   registriesRoom,
+  secretsRoom,
   capacityRoom,
   movesRoom,
   vmsRoom,

@@ -64,6 +64,7 @@ import { idleMachines } from "./migrations/0068-idle-machines.ts";
 import { vms } from "./migrations/0069-vms.ts";
 import { ownedVms } from "./migrations/0070-owned-vms.ts";
 import { capacityEntries } from "./migrations/0071-capacity-entries.ts";
+import { secrets } from "./migrations/0072-secrets.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -133,6 +134,7 @@ const migrations = [
   { number: 69, name: "vms", text: vms },
   { number: 70, name: "owned-vms", text: ownedVms },
   { number: 71, name: "capacity-entries", text: capacityEntries },
+  { number: 72, name: "secrets", text: secrets },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -99,8 +99,12 @@ function inOrder(paths: Json, ids: readonly string[]): Json {
   );
 }
 
-function addStreams(operation: Json, { body, events, answersBytes }: Operation): void {
+function addStreams(operation: Json, { body, events, answersBytes, rawField }: Operation): void {
   if (body === "bytes") operation["requestBody"] = { required: true, content: { [BYTES]: {} } };
+  if (rawField !== undefined) {
+    const { content, ...rest } = operation["requestBody"] as Json;
+    operation["requestBody"] = { ...rest, content: { ...(content as Json), [BYTES]: {} } };
+  }
   if (events === undefined && answersBytes !== true) return;
   const answer = (operation["responses"] as Json)["200"] as Json;
   if (answersBytes === true) {

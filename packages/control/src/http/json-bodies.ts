@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { isUtf8 } from "node:buffer";
 import { SkerryError } from "@skerry/contract/errors";
+import { BYTES } from "./octet-stream-bodies.ts";
 
 /** Calls whose fields are all optional may come without a body. */
 export async function emptyBodyIsObject(request: FastifyRequest): Promise<void> {
@@ -15,6 +17,14 @@ export function takeJsonOnly(app: FastifyInstance): void {
     void parse(request, body, (error, value) =>
       done(error !== null && isJson(body) ? forbiddenName() : error, value),
     );
+  });
+}
+
+/** Takes the bytes of a body as the one field of an object, beside JSON. */
+export function takeRawField(scope: FastifyInstance, field: string): void {
+  scope.addContentTypeParser<Buffer>(BYTES, { parseAs: "buffer" }, (_request, body, done) => {
+    if (isUtf8(body)) done(null, { [field]: body.toString() });
+    else done(new SkerryError("bad_request", "The body is not UTF-8.", { context: { field } }), undefined);
   });
 }
 

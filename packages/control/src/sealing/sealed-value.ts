@@ -2,7 +2,7 @@
 // values, each under a key and a nonce derived from it and from a salt that is new for each write. What a value is for is authenticated
 // with it, so a row that someone has moved, or a value of another owner, does not open. Pure.
 
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import type { RootKey } from "@skerry/contract/sealing/root-key-file";
 
 /** What a value is for. The same value opens for nothing else. */
@@ -28,6 +28,8 @@ const SALT_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const INFO = "skerry sealed value";
+const DIGEST_INFO = "skerry digest of a value";
+const DIGEST_BYTES = 8;
 
 export function newDataKey(): DataKey {
   return dataKeyOf(randomBytes(KEY_BYTES));
@@ -63,6 +65,15 @@ export function openValue(dataKey: DataKey, about: SealedFor, sealed: Buffer): B
   requireFormat(sealed, 1 + SALT_BYTES + TAG_BYTES);
   const salt = sealed.subarray(1, 1 + SALT_BYTES);
   return decrypt(derive(dataKey, salt), partsOf(about, dataKey), sealed.subarray(1 + SALT_BYTES));
+}
+
+/**
+ * The beginning of an HMAC of a value. Values are short at times: without the key, as of a plain hash, they
+ * could be guessed.
+ */
+export function digestOf({ key }: DataKey, value: Buffer): Buffer {
+  const derived = Buffer.from(hkdfSync("sha256", key, "", DIGEST_INFO, KEY_BYTES));
+  return createHmac("sha256", derived).update(value).digest().subarray(0, DIGEST_BYTES);
 }
 
 interface Secret {

@@ -14,6 +14,7 @@ import {
   type DataKeyRow,
 } from "./data-key-store.ts";
 import {
+  digestOf,
   newDataKey,
   openValue,
   sealValue,
@@ -45,6 +46,16 @@ export class Sealing {
     const found = await findDataKey(queries, about.owner);
     const row = found ?? (await makeDataKey(queries, about.owner, keys));
     return sealValue(unwrap(row, keys), about, Buffer.from(value));
+  }
+
+  /**
+   * 8 bytes that are the same for the same value of an owner that has sealed something. Throws as `open`
+   * does.
+   */
+  async digest(queries: Queries, owner: string, value: string): Promise<Buffer> {
+    const row = await findDataKey(queries, owner);
+    if (row === undefined) throw new Error(`${owner} has sealed nothing`);
+    return digestOf(unwrap(row, await this.rootKeys()), Buffer.from(value));
   }
 
   /** Throws `secrets_unavailable`, or `secret_damaged` where it is not what was sealed for this. */

@@ -10,12 +10,14 @@ import { machineCalls } from "./machine-calls.ts";
 import { organizationCalls } from "./organization-calls.ts";
 import { platformCalls } from "./platform-calls.ts";
 import { sandboxCalls } from "./sandbox-calls.ts";
+import { secretCalls } from "./secret-calls.ts";
 
 const byHand: Partial<Readonly<Record<OperationId, Prepare>>> = {
   ...platformCalls,
   ...hostCalls,
   ...organizationCalls,
   ...buildCalls,
+  ...secretCalls,
   ...sandboxCalls,
   ...machineCalls,
 };

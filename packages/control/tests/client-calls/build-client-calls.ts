@@ -34,11 +34,11 @@ export const buildClientCalls = {
     gives: { cli: expect.stringMatching(/^tpl_\w+ deleted\n$/) },
   },
   tagTemplate: {
-    cli: "template tag {template}:{tag} {said.template}",
+    cli: "template tag {name}:{tag} {said.template}",
     gives: { cli: expect.stringMatching(/^web:stable is tpl_\w+\n$/) },
   },
   untagTemplate: {
-    cli: "template untag {template}:{tag}",
+    cli: "template untag {name}:{tag}",
     gives: { cli: "web:latest removed\n" },
   },
   listBuilds: {

@@ -9,12 +9,14 @@ import { machineClientCalls } from "./machine-client-calls.ts";
 import { organizationClientCalls } from "./organization-client-calls.ts";
 import { platformClientCalls } from "./platform-client-calls.ts";
 import { sandboxClientCalls } from "./sandbox-client-calls.ts";
+import { secretClientCalls } from "./secret-client-calls.ts";
 
 export const clientCalls: Partial<Readonly<Record<OperationId, ClientCall>>> = {
   ...platformClientCalls,
   ...hostClientCalls,
   ...organizationClientCalls,
   ...buildClientCalls,
+  ...secretClientCalls,
   ...sandboxClientCalls,
   ...machineClientCalls,
 };

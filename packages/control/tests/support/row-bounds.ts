@@ -3,6 +3,11 @@
 
 import { limitDefaults, ORGANIZATION_RATE_FACTOR } from "@skerry/contract/limits/quotas";
 import { TAGS_MAX } from "@skerry/contract/templates/template-name";
+import {
+  SECRET_VALUE_MAX_BYTES,
+  SECRET_VERSIONS_MAX,
+  SECRETS_MAX,
+} from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
 import { EVENTS_PER_DAY } from "../../src/audit/audit-trail.ts";
@@ -156,6 +161,11 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     ...keptBy(keptAnswers, CHANGES, 0),
     rowBytes: 400,
     because: "The newest are kept, by their number and the bytes of their answers.",
+  },
+  secret_versions: {
+    rows: SECRETS_MAX * SECRET_VERSIONS_MAX,
+    rowBytes: SECRET_VALUE_MAX_BYTES + 1_000,
+    because: "They have a bound.",
   },
   registry_credentials: { rows: REGISTRY_CREDENTIALS_MAX, rowBytes: 1_000, because: "They have a bound." },
   data_keys: { rows: 1, rowBytes: 300, because: "One for each organization." },

@@ -104,6 +104,7 @@ BuildErrorCode = Literal[
     "vm_not_found",
     "file_not_found",
     "registry_credential_not_found",
+    "secret_not_found",
     "service_not_found",
     "method_not_allowed",
     "request_timeout",
@@ -287,6 +288,7 @@ ErrorCode = Literal[
     "vm_not_found",
     "file_not_found",
     "registry_credential_not_found",
+    "secret_not_found",
     "service_not_found",
     "method_not_allowed",
     "request_timeout",
@@ -581,6 +583,8 @@ Scope = Literal[
     "machines:execute",
     "templates:read",
     "templates:write",
+    "secrets:read",
+    "secrets:write",
     "tokens:read",
     "tokens:write",
     "org:read",
@@ -786,6 +790,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "sandbox_not_persistent": 409,
     "sandbox_not_running": 409,
     "secret_damaged": 500,
+    "secret_not_found": 404,
     "secrets_unavailable": 503,
     "service_not_found": 404,
     "shutting_down": 503,
@@ -2764,6 +2769,56 @@ class SandboxUpdateRequest(TypedDict, total=False):
     pause_after_idle: Optional[str]
     #: Whether a call into it resumes it while it is paused; otherwise only `resume` does.
     auto_resume: bool
+
+
+class Secret(TypedDict):
+    name: str
+    version: int
+    #: 16 hexadecimal digits that are the same for the same value, within the organization: the beginning of an HMAC
+    #: under a key of it.
+    digest: str
+    #: The user who set it.
+    set_by: Optional[str]
+    set_at: str
+
+
+class SecretHistory(TypedDict):
+    name: str
+    version: int
+    #: 16 hexadecimal digits that are the same for the same value, within the organization: the beginning of an HMAC
+    #: under a key of it.
+    digest: str
+    #: The user who set it.
+    set_by: Optional[str]
+    set_at: str
+    #: Newest first. Those before the last ten are forgotten.
+    versions: List[SecretVersion]
+
+
+class SecretList(TypedDict):
+    items: List[Secret]
+
+
+class SecretRollbackRequest(TypedDict):
+    #: Its value becomes that of a new version.
+    version: int
+
+
+class SecretSetRequest(TypedDict):
+    #: Text of at most 64 KiB in UTF-8, without a NUL. No answer of the API has it.
+    value: str
+
+
+class SecretVersion(TypedDict):
+    version: int
+    #: 16 hexadecimal digits that are the same for the same value, within the organization: the beginning of an HMAC
+    #: under a key of it.
+    digest: str
+    #: The user who set it.
+    set_by: Optional[str]
+    set_at: str
+    #: The version whose value it has by a rollback; null: it was set.
+    rolled_back_to: Optional[int]
 
 
 class SessionCreateRequest(TypedDict, total=False):

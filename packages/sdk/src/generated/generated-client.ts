@@ -12,6 +12,7 @@ import { Hosts } from "./hosts.ts";
 import { Moves } from "./moves.ts";
 import { Organizations } from "./organizations.ts";
 import { Registries } from "./registries.ts";
+import { Secrets } from "./secrets.ts";
 import { Sizes } from "./sizes.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Tokens } from "./tokens.ts";
@@ -31,6 +32,7 @@ export class GeneratedClient {
   readonly sizes: Sizes;
   readonly registries: Registries;
   readonly cache: Cache;
+  readonly secrets: Secrets;
   readonly tokens: Tokens;
   readonly organizations: Organizations;
   readonly hosts: Hosts;
@@ -44,6 +46,7 @@ export class GeneratedClient {
     this.sizes = new Sizes(http);
     this.registries = new Registries(http);
     this.cache = new Cache(http);
+    this.secrets = new Secrets(http);
     this.tokens = new Tokens(http);
     this.organizations = new Organizations(http);
     this.hosts = new Hosts(http);

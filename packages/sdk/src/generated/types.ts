@@ -38,6 +38,13 @@ export type {
   RegistryCredentialList,
   RegistryCredentialRequest,
 } from "@skerry/contract/registries/registry-credential";
+export type {
+  Secret,
+  SecretHistory,
+  SecretList,
+  SecretRollbackRequest,
+  SecretSetRequest,
+} from "@skerry/contract/secrets/secret";
 export type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 export type { Template, TemplateList, TemplateTagRequest } from "@skerry/contract/templates/template";
 export type { Usage } from "@skerry/contract/usage/usage";

@@ -52,7 +52,7 @@ function pairOf(text: string, here: Readonly<Record<string, string | undefined>>
 }
 
 /** As docker reads one: the value is everything behind the `=`, quotes included. */
-async function readEnvFile(file: string): Promise<readonly Pair[]> {
+export async function readEnvFile(file: string): Promise<readonly Pair[]> {
   const text = await readFile(file, "utf8");
   return text
     .replace(/^\uFEFF/, "")

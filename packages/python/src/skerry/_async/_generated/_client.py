@@ -13,6 +13,7 @@ from ._hosts import AsyncHosts
 from ._moves import AsyncMoves
 from ._organizations import AsyncOrganizations
 from ._registries import AsyncRegistries
+from ._secrets import AsyncSecrets
 from ._sizes import AsyncSizes
 from ._snapshots import AsyncSnapshots
 from ._tokens import AsyncTokens
@@ -25,6 +26,7 @@ class AsyncGeneratedClient:
         self.sizes = AsyncSizes(http)
         self.registries = AsyncRegistries(http)
         self.cache = AsyncCache(http)
+        self.secrets = AsyncSecrets(http)
         self.tokens = AsyncTokens(http)
         self.organizations = AsyncOrganizations(http)
         self.hosts = AsyncHosts(http)

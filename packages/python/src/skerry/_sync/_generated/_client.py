@@ -13,6 +13,7 @@ from ._hosts import Hosts
 from ._moves import Moves
 from ._organizations import Organizations
 from ._registries import Registries
+from ._secrets import Secrets
 from ._sizes import Sizes
 from ._snapshots import Snapshots
 from ._tokens import Tokens
@@ -25,6 +26,7 @@ class GeneratedClient:
         self.sizes = Sizes(http)
         self.registries = Registries(http)
         self.cache = Cache(http)
+        self.secrets = Secrets(http)
         self.tokens = Tokens(http)
         self.organizations = Organizations(http)
         self.hosts = Hosts(http)

@@ -1,0 +1,9 @@
+// Bounds of secrets. No schema library in here, so that the command line starts fast.
+
+export const SECRET_NAME_MAX_CHARS = 128;
+export const SECRET_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$";
+export const SECRET_VALUE_MAX_BYTES = 64 * 1024;
+/** Names of one organization. */
+export const SECRETS_MAX = 256;
+/** Versions of one secret that are kept, the newest ones. */
+export const SECRET_VERSIONS_MAX = 10;

@@ -1,0 +1,65 @@
+// Rows of secrets' versions. Their values are sealed before they come here.
+
+import { sql, type Selectable } from "kysely";
+import type { Queries, Tables } from "../db/database.ts";
+import { SECRET_VERSIONS_MAX } from "@skerry/contract/secrets/secret-bounds";
+
+export type SecretRow = Selectable<Tables["secret_versions"]>;
+
+/** Secrets of an organization, or of one of its apps. */
+export interface SecretScope {
+  readonly orgId: string;
+  readonly scope: string;
+}
+
+/** The version of each name that counts, by name. */
+export async function findSecrets(db: Queries, { orgId, scope }: SecretScope): Promise<SecretRow[]> {
+  const { rows } = await sql<SecretRow>`
+    select distinct on (name) * from secret_versions
+    where org_id = ${orgId} and scope = ${scope} order by name, version desc`.execute(db);
+  return rows;
+}
+
+/** Versions of one name, newest first; none where there is no such secret. */
+export async function findVersions(
+  db: Queries,
+  { orgId, scope }: SecretScope,
+  name: string,
+): Promise<SecretRow[]> {
+  return db
+    .selectFrom("secret_versions")
+    .selectAll()
+    .where("org_id", "=", orgId)
+    .where("scope", "=", scope)
+    .where("name", "=", name)
+    .orderBy("version", "desc")
+    .execute();
+}
+
+export async function countSecrets(db: Queries, { orgId, scope }: SecretScope): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(distinct name)::int as count from secret_versions
+    where org_id = ${orgId} and scope = ${scope}`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+/** Adds a version, and forgets those beyond the newest ones. */
+export async function addVersion(db: Queries, row: Omit<SecretRow, "set_at">): Promise<SecretRow> {
+  const added = await db.insertInto("secret_versions").values(row).returningAll().executeTakeFirstOrThrow();
+  await sql`
+    delete from secret_versions where org_id = ${row.org_id} and scope = ${row.scope} and name = ${row.name}
+      and version <= ${row.version - SECRET_VERSIONS_MAX}`.execute(db);
+  return added;
+}
+
+/** False where there is none. */
+export async function removeSecret(
+  db: Queries,
+  { orgId, scope }: SecretScope,
+  name: string,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    delete from secret_versions
+    where org_id = ${orgId} and scope = ${scope} and name = ${name}`.execute(db);
+  return (numAffectedRows ?? 0n) > 0n;
+}

@@ -1,0 +1,165 @@
+// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecret` alone, on its way
+// into a microVM: no call of the API reads one back.
+
+import { SkerryError } from "@skerry/contract/errors";
+import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";
+import type { Secret, SecretHistory, SecretList, SecretVersion } from "@skerry/contract/secrets/secret";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
+import { lockOrganization } from "../limits/organization-limits.ts";
+import { boundReached } from "../limits/quota-exceeded.ts";
+import type { SealedFor } from "../sealing/sealed-value.ts";
+import {
+  addVersion,
+  countSecrets,
+  findSecrets,
+  findVersions,
+  removeSecret,
+  type SecretRow,
+  type SecretScope,
+} from "./secret-store.ts";
+
+export function ofOrganization({ orgId }: Pick<Caller, "orgId">): SecretScope {
+  return { orgId, scope: "organization" };
+}
+
+export async function listSecrets({ db }: Context, scope: SecretScope): Promise<SecretList> {
+  return { items: (await findSecrets(db, scope)).map(shown) };
+}
+
+export async function getSecret({ db }: Context, scope: SecretScope, name: string): Promise<SecretHistory> {
+  const versions = await findVersions(db, scope, name);
+  const [current] = versions;
+  if (current === undefined) throw notFound(name);
+  return { ...shown(current), versions: versions.map(shownVersion) };
+}
+
+interface NewValue {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Adds a version with this value, which counts from now on. */
+export async function setSecret(
+  context: Context,
+  scope: SecretScope,
+  { name, value }: NewValue,
+  userId: string,
+): Promise<Secret> {
+  checkValue(value);
+  return changing(context, scope, async (transaction) => {
+    const [before] = await findVersions(transaction, scope, name);
+    if (before === undefined) await refuseTooMany(transaction, scope);
+    const version = (before?.version ?? 0) + 1;
+    return write(context, transaction, { scope, name, version, value, userId, rolledBackTo: null });
+  });
+}
+
+/** Adds a version with the value of an earlier one. */
+export async function rollBackSecret(
+  context: Context,
+  scope: SecretScope,
+  { name, version }: { readonly name: string; readonly version: number },
+  userId: string,
+): Promise<Secret> {
+  return changing(context, scope, async (transaction) => {
+    const versions = await findVersions(transaction, scope, name);
+    const [current] = versions;
+    if (current === undefined) throw notFound(name);
+    const wanted = versions.find((row) => row.version === version);
+    if (wanted === undefined)
+      throw new SkerryError("secret_not_found", `The secret ${name} has no version ${version} any more.`, {
+        remediation: `It has ${versions.map((row) => row.version).join(", ")}.`,
+        context: { name, version },
+      });
+    const value = await context.sealing.open(transaction, sealedFor(wanted), wanted.sealed_value);
+    const next = current.version + 1;
+    return write(context, transaction, {
+      ...{ scope, name, value, userId },
+      ...{ version: next, rolledBackTo: version },
+    });
+  });
+}
+
+export async function deleteSecret({ db }: Context, scope: SecretScope, name: string): Promise<void> {
+  if (!(await removeSecret(db, scope, name))) throw notFound(name);
+}
+
+/** Throws `secrets_unavailable` or `secret_damaged`. */
+export async function openSecret(
+  { db, sealing }: Pick<Context, "db" | "sealing">,
+  row: SecretRow,
+): Promise<string> {
+  return sealing.open(db, sealedFor(row), row.sealed_value);
+}
+
+/** Those of one organization are changed one after the other, and not while it is deleted. */
+async function changing(
+  { db }: Context,
+  { orgId }: SecretScope,
+  change: (transaction: Queries) => Promise<SecretRow>,
+): Promise<Secret> {
+  const row = await db.transaction().execute(async (transaction) => {
+    if (!(await lockOrganization(transaction, orgId)))
+      throw new SkerryError("organization_not_found", "There is no such organization.");
+    return change(transaction);
+  });
+  return shown(row);
+}
+
+interface Written extends NewValue {
+  readonly scope: SecretScope;
+  readonly version: number;
+  readonly userId: string;
+  readonly rolledBackTo: number | null;
+}
+
+async function write(
+  { sealing }: Context,
+  transaction: Queries,
+  { scope: { orgId, scope }, name, version, value, userId, rolledBackTo }: Written,
+): Promise<SecretRow> {
+  const key = { org_id: orgId, scope, name, version };
+  return addVersion(transaction, {
+    ...key,
+    sealed_value: await sealing.seal(transaction, sealedFor(key), value),
+    digest: await sealing.digest(transaction, orgId, value),
+    ...{ rolled_back_to: rolledBackTo, set_by: userId },
+  });
+}
+
+/** The schema counts characters, and an environment takes no NUL. */
+function checkValue(value: string): void {
+  if (value.includes("\0"))
+    throw new SkerryError("bad_request", "A value has no NUL.", { context: { field: "value" } });
+  if (Buffer.byteLength(value) > SECRET_VALUE_MAX_BYTES)
+    throw new SkerryError("payload_too_large", `A value has at most ${SECRET_VALUE_MAX_BYTES} bytes.`, {
+      context: { field: "value", limit: SECRET_VALUE_MAX_BYTES },
+    });
+}
+
+async function refuseTooMany(transaction: Queries, scope: SecretScope): Promise<void> {
+  const used = await countSecrets(transaction, scope);
+  if (used >= SECRETS_MAX)
+    throw boundReached({ quota: "secrets", nouns: "secrets", used, limit: SECRETS_MAX });
+}
+
+function notFound(name: string): SkerryError {
+  return new SkerryError("secret_not_found", `There is no secret ${name}.`, { context: { name } });
+}
+
+type SealedKey = Pick<SecretRow, "org_id" | "scope" | "name" | "version">;
+
+function sealedFor({ org_id, scope, name, version }: SealedKey): SealedFor {
+  return { owner: org_id, scope: `secret of ${scope}`, name, version };
+}
+
+function shown({ name, ...row }: SecretRow): Secret {
+  const { rolled_back_to: _, ...version } = shownVersion({ name, ...row });
+  return { name, ...version };
+}
+
+function shownVersion({ version, digest, set_by, set_at, rolled_back_to }: SecretRow): SecretVersion {
+  return { version, digest: digest.toString("hex"), set_by, set_at: set_at.toISOString(), rolled_back_to };
+}
