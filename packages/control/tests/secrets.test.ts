@@ -120,7 +120,7 @@ test("the last ten versions are kept, and a rollback to one before them says whi
 
 test("two that set one at the same time get a version each, and none is lost", async () => {
   const answers = await Promise.all(["a", "b", "c", "d"].map((value) => set(value)));
-  expect(answers.map(({ body }) => body.version).toSorted()).toEqual([1, 2, 3, 4]);
+  expect(new Set(answers.map(({ body }) => body.version))).toEqual(new Set([1, 2, 3, 4]));
 });
 
 test("an organization has 256 names at most", async () => {
