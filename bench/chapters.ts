@@ -20,6 +20,7 @@ import { measureMove } from "./move.ts";
 import type { Measure } from "./results.ts";
 import { measurePorts } from "./ports.ts";
 import { measureSaved } from "./saved.ts";
+import { measureSecrets } from "./secrets.ts";
 import { measureStreams } from "./streams.ts";
 import { measureSustained } from "./sustained.ts";
 
@@ -49,6 +50,12 @@ export const chapters: readonly Chapter[] = [
     title: "A sandbox, when no clone waits",
     about: "On a platform with `SKERRY_WARM_MAX=0`, in turns with the bare script.",
     measure: measureCold,
+  },
+  {
+    name: "secrets",
+    title: "A sandbox with secrets in its environment",
+    about: "With clones that wait, in turns with one without secrets.",
+    measure: measureSecrets,
   },
   {
     name: "saved",

@@ -48,18 +48,9 @@ test("no package reaches into another one's folders", () => {
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
+    ["secrets"],
     ["audit", "checks", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
-    [
-      "builds",
-      "host-api",
-      "machines",
-      "organizations",
-      "registries",
-      "sandboxes",
-      "sealing",
-      "secrets",
-      "snapshots",
-    ],
+    ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],
     ["joining", "platform"],
     ["events"],

@@ -49,6 +49,7 @@ const about = {
     "readme",
     "try-kvm",
   ],
+  secrets: ["secrets", "root-keys"],
   watched: ["observability", "rest"],
   clients: ["cli", "python-client", "journeys"],
 } as const;
@@ -127,6 +128,7 @@ const rules: readonly Rule[] = [
     paths: ["packages/control/src/templates/", "packages/control/src/object-store/"],
     areas: ["templates", "hosts"],
   },
+  { paths: ["packages/control/src/secrets/", "packages/control/src/sealing/"], areas: ["secrets"] },
   { paths: ["packages/control/src/e2b/"], areas: ["e2b"] },
   {
     paths: ["packages/control/src/metrics/", "packages/control/src/events/", "packages/control/src/usage/"],

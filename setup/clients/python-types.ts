@@ -158,8 +158,13 @@ function classesOf(name: string, all: readonly Field[]): string[] {
   ];
 }
 
-/** Fields of the API that are words of the language's own. */
-const PYTHON_KEYWORDS: ReadonlySet<string> = new Set(["from", "import", "class", "global", "with"]);
+/** The language's own words, in lower case. */
+const PYTHON_KEYWORDS: ReadonlySet<string> = new Set(
+  (
+    "and as assert async await break class continue def del elif else except finally for from global if import in " +
+    "is lambda nonlocal not or pass raise return try while with yield"
+  ).split(" "),
+);
 
 /** A class cannot have them, but a dictionary can. All of them are of one sort, so that is one more class. */
 function reservedOf(name: string, fields: readonly Field[]): string {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { ended, Shell } from "./support/shell.ts";
 
 let folder: string;
@@ -68,4 +68,22 @@ test("each line of a file becomes a secret, without the quotes around its value"
     ["/v1/secrets/QUOTED", "two words"],
     ["/v1/secrets/SINGLE", "x"],
   ]);
+});
+
+test("a VM is created with secrets by their names, and shows the versions that it has", async () => {
+  const given = { name: "API_KEY", as: "API_KEY", version: 2, given_at: "2026-11-20T16:41:10Z" };
+  const lost = { name: "DB", as: "DATABASE_URL", version: null, given_at: null };
+  await using server = await ScriptedServer.start((response, { method }) =>
+    sendJson(response, method === "POST" ? 201 : 200, { ...sandboxInfo, secrets: [given, lost] }),
+  );
+  await using shell = await Shell.forServer(server);
+  const flags = ["--secret", "API_KEY", "--secret", "DB=DATABASE_URL"];
+  expect((await shell.run("sandbox", "create", "base", ...flags)).code).toBe(0);
+  expect(JSON.parse(server.last?.body.toString() ?? "")).toMatchObject({
+    secrets: [{ name: "API_KEY" }, { name: "DB", as: "DATABASE_URL" }],
+  });
+  const shown = (await shell.run("sandbox", "show", sandboxInfo.id)).stdout.toString();
+  expect(shown).toMatch(/secrets +API_KEY \(version 2, .* ago\), DB as DATABASE_URL \(deleted\)/);
+  for (const wrong of ["A=b=c", "1A", "A=", "=A"])
+    expect((await shell.run("sandbox", "create", "base", "--secret", wrong)).code).toBe(2);
 });

@@ -75,7 +75,7 @@ test("help for what is no command ends with 2, and words of other tools lead to 
     [["machine", "ssh", "db"], "skerry machine shell ID"],
     [["attach", "web"], "skerry sandbox executions ID"],
     [["deploy", "."], "skerry template build FOLDER"],
-    [["secrets", "set", "A=1"], "skerry template build --secret"],
+    [["secrets", "set", "A=1"], "skerry secret list"],
     [["volume", "create"], "skerry snapshot"],
     [["tokens"], "skerry auth token list"],
     [["config", "set", "a", "b"], "skerry login"],

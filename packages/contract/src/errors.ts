@@ -56,6 +56,7 @@ export const errorStatus = {
   not_snapshotable: 409,
   snapshot_damaged: 409,
   snapshot_incompatible: 409,
+  snapshot_has_secrets: 409,
   template_in_use: 409,
   template_lost: 409,
   build_over: 409,

@@ -46,9 +46,11 @@ test("each call that changes something leaves one event, with who, what and how 
     );
     expect(others).toEqual([]);
     const { action, resource, isOfPath } = act;
-    // A registry is called by its host.
+    // A registry is called by its host, and a secret by its name.
     const inPath =
-      path.match(/[a-z]{3}_[0-9a-z]{26}|(?<=\/registry-credentials\/)[^/]+/g)?.map(decodeURIComponent) ?? [];
+      path
+        .match(/[a-z]{3}_[0-9a-z]{26}|(?<=\/registry-credentials\/|\/v1\/secrets\/)[^/]+/g)
+        ?.map(decodeURIComponent) ?? [];
     expect(event, operation).toMatchObject({
       action,
       resource: {

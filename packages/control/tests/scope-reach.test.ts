@@ -1,5 +1,5 @@
-// What a token reaches by two of its scopes: each way that makes with one what another one reads is tried with each pair, and leads where the
-// table of the contract says, and nowhere else.
+// What a token reaches by two of its scopes: each way that makes with one what another one reads is tried with each
+// pair, and with the larger sets of the contract's table. It leads where that table says, and nowhere else.
 
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
@@ -27,6 +27,7 @@ beforeAll(async () => {
   await world.beat();
   members = new Members(world);
   const env = { SECRET };
+  await world.call("PUT", "/v1/secrets/UNUSED", { body: { value: SECRET } });
   const [sandbox, machine] = [
     await world.createSandbox({ env, timeout: "2h" }),
     await world.createMachine({ env }),
@@ -48,8 +49,9 @@ beforeAll(async () => {
 });
 
 const needed = scopes.filter((scope): scope is NeededScope => scope !== "*");
-const pairs = needed.flatMap((one, at) =>
-  needed.slice(at).map((other) => [...new Set([one, other])] as const),
+const pairs = needed.flatMap((one, at) => needed.slice(at).map((other) => [...new Set([one, other])]));
+const larger = Object.values(scopeReach).flatMap(({ by }: { by: readonly (readonly NeededScope[])[] }) =>
+  by.filter((set) => set.length > 2),
 );
 
 /** Which ways led somewhere with these scopes. */
@@ -75,7 +77,7 @@ async function tried(given: readonly NeededScope[]): Promise<Map<Way, string>> {
 const named = new Set(
   Object.values(scopeReach).flatMap(({ by }) => by.map((set) => [...set].toSorted().join())),
 );
-const some = third("pairs of scopes", pairs, (pair) => named.has(pair.toSorted().join()));
+const some = third("sets of scopes", [...pairs, ...larger], (pair) => named.has(pair.toSorted().join()));
 
 const reachedBy = new Map<ReachId, string[]>();
 

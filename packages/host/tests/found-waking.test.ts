@@ -8,11 +8,14 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { VmEngine, type EngineOptions } from "../src/vm/engine/engine.ts";
+import { keepSecrets, keptSecrets } from "../src/vm/record/waking-secrets.ts";
 import type { VmRecord } from "../src/vm/record/record.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
-import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
+import { identityOf, leave, ownerOf, recordIn as recordOf } from "./support/records.ts";
 
+/** Its own: another file's host would remove secrets of VMs that it does not know. */
+const INSTANCE = "skerry-f0d000";
 const waking = { hostname: "a", env: { TOKEN: "secret" } };
 const moves = { arrived: () => undefined, sent: () => undefined };
 
@@ -46,7 +49,7 @@ beforeEach(async () => {
     denials: { last: async () => undefined },
     firstVmUid: 1_899_000_000,
   };
-  const owner = ownerOf(vmsFolder);
+  const owner = { ...ownerOf(vmsFolder), instance: INSTANCE };
   const options = { resources, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
   // The rest is for VMs that begin.
   engine = new VmEngine(options as unknown as EngineOptions);
@@ -68,6 +71,9 @@ async function cutOff(changes: Partial<VmRecord> = {}): Promise<VmRecord> {
   await symlink(guest.path, join(record.folder, "agent.sock"));
   return record;
 }
+
+const recordIn = (folder: string, id: string, changes: Partial<VmRecord> = {}): VmRecord =>
+  recordOf(folder, id, { name: `${INSTANCE}:${id}:exe_1`, ...changes });
 
 function recordOnDisk(): Promise<string> {
   return readFile(join(vmsFolder, "sbx_a/vm.json"), "utf8");
@@ -167,4 +173,41 @@ test("a clone that was not this VM's yet goes like any that waited: nobody was a
   expect(await engine.adopt(moves)).toEqual({ running: 0, ended: 0, unreadable: 0, removed: 1 });
   expect(engine.list()).toEqual([]);
   await expect(readFile(join(vmsFolder, "warm_a/vm.json"))).rejects.toThrow("ENOENT");
+});
+
+test("secrets that a guest still lacks are not in its record, and it has them from the next host process", async () => {
+  const record = await cutOff({ waking: { ...waking, has_secrets: true } });
+  await using control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
+  control.status = "running";
+  await keepSecrets(record, { KEY: "sealed" });
+  expect(await recordOnDisk()).not.toContain("sealed");
+  await engine.adopt(moves);
+  const using = engine.use("sbx_a", "exe_1");
+  const peer = await guest.peer();
+  await peer.answerHello();
+  const { id, operation } = await peer.opened();
+  expect(operation).toMatchObject({
+    op: "configure",
+    hostname: "a",
+    env: { TOKEN: "secret", KEY: "sealed" },
+  });
+  await peer.close(id, {});
+  (await using)[Symbol.dispose]();
+  await expect(keptSecrets(record)).rejects.toThrow("lost");
+});
+
+test("a guest whose secrets are gone, or are of another VM, ends instead of running without them", async () => {
+  const record = await cutOff({ waking: { ...waking, has_secrets: true } });
+  await using control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
+  control.status = "running";
+  const other = { ...record, execution_id: "exe_0" };
+  await keepSecrets(other, { KEY: "sealed" });
+  const asked = engine.adopt(moves).then(() => engine.use("sbx_a", "exe_1"));
+  asked.catch(() => undefined);
+  await (await guest.peer()).answerHello();
+  await expect(asked).rejects.toMatchObject({
+    code: "vm_not_running",
+    message: "its secrets were lost with its host",
+  });
+  await expect(keptSecrets(other)).rejects.toThrow("lost");
 });

@@ -6,6 +6,7 @@ import type { Skerry } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors/errors.ts";
+import { addSecretFlag, type SecretFlags } from "./vms/secret-flags.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "./vms/env-flags.ts";
 import { addExamples, collectPath, durationOrNone, given } from "../input/options.ts";
 import { readStandardInput, type StandardInput } from "../input/standard-input.ts";
@@ -17,7 +18,7 @@ import { createInterruptibly } from "./vms/interruptible-create.ts";
 import { EXIT_CODES, passOn, shellCommand } from "./vms/vm-exec.ts";
 import { sandboxNoun } from "./vms/vm-noun.ts";
 
-interface RunFlags extends EgressFlags, EnvFlags {
+interface RunFlags extends EgressFlags, EnvFlags, SecretFlags {
   readonly template?: string;
   readonly name?: string;
   readonly size?: string;
@@ -79,8 +80,8 @@ export function registerRun(program: Command, cli: Cli): void {
     .showHelpAfterError(
       "Write `skerry run -- COMMAND`: what stands behind `--` is the command's own; see --help.",
     );
-  addEgressFlags(addEnvFlags(command)).action((words: readonly string[], flags: RunFlags, self: Command) =>
-    run(cli, { words, flags, self }),
+  addEgressFlags(addSecretFlag(addEnvFlags(command))).action(
+    (words: readonly string[], flags: RunFlags, self: Command) => run(cli, { words, flags, self }),
   );
   command.addHelpText("after", EXIT_CODES);
   addExamples(
@@ -88,6 +89,7 @@ export function registerRun(program: Command, cli: Cli): void {
     "skerry run -- uname -a",
     "skerry run --egress-mode deny_all -- python3 -c 'print(6 * 7)'",
     "skerry run --env NPM_TOKEN --env-file ci.env -- ./deploy.sh",
+    "skerry run --secret NPM_TOKEN -- npm publish",
     "skerry run --copy-in ./src --workdir /root/src --copy-out /root/src/report.xml -- make test",
     "skerry run 'wc -l' < words.txt",
     "skerry run --copy-out '/root/out/*.xml:reports/' --keep-on-failure -- ./test.sh",
@@ -118,7 +120,7 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   const request = {
     template,
     timeout: formatDuration(lifeMs),
-    ...given({ name, size, env, egress: egressRequest(flags) }),
+    ...given({ name, size, env, secrets: flags.secret, egress: egressRequest(flags) }),
   };
   let id = "";
   let stays = false;

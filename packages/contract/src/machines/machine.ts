@@ -21,6 +21,7 @@ import { Egress, EgressRequest } from "../vms/egress.ts";
 import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import { shownOwner } from "../vms/owner.ts";
+import { secretsRequest, shownSecrets } from "../vms/secrets.ts";
 import { COMMAND_MAX_CHARS, STOP_TIMEOUT_DEFAULT_MS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { checkRequest, checkShown, healthShown } from "../checks/health-check.ts";
 import {
@@ -67,6 +68,7 @@ export const MachineCreateRequest = named(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
     ),
     env: Type.Optional(Env),
+    secrets: Type.Optional(secretsRequest),
     metadata: Type.Optional(Metadata),
     egress: Type.Optional(EgressRequest),
     command: Type.Optional(
@@ -150,6 +152,7 @@ export const Machine = named(
     status: Status,
     desired: Type.Unsafe<MachineDesired>({ ...Desired, description: "What was last asked for." }),
     env: ShownEnv,
+    secrets: shownSecrets,
     metadata: Metadata,
     egress: Egress,
     command: Nullable(Type.String({ description: "Of the main process." })),
@@ -197,6 +200,7 @@ export const Machine = named(
     status: "running",
     desired: "running",
     env: { QUEUE: "mail" },
+    secrets: [],
     metadata: { service: "mail" },
     egress: exampleOf(Egress),
     command: "python3 /srv/worker.py",

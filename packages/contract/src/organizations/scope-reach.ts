@@ -14,7 +14,7 @@ interface Reach {
 
 export const scopeReach = {
   sandboxes: {
-    what: "What is in a sandbox or in a snapshot of one: files, memory, values of the environment, answers of its ports",
+    what: "What is in a sandbox or in a snapshot of one: files, memory, values of the environment and of secrets in it, answers of its ports",
     by: [["sandboxes:execute"]],
     how: "Signed URLs, public ports, traffic access tokens of E2B's clients, a build on a snapshot, a sandbox from a snapshot with an environment of its own, and a rollback to a snapshot of another sandbox all need it.",
   },
@@ -42,6 +42,14 @@ export const scopeReach = {
     what: "What runs in the VMs that others make of a template later",
     by: [["templates:write"]],
     how: "A name or a tag of a template is moved to another version.",
+  },
+  secrets: {
+    what: "Values of secrets that are in no sandbox or machine yet",
+    by: [
+      ["secrets:read", "machines:write"],
+      ["secrets:read", "sandboxes:write", "sandboxes:execute"],
+    ],
+    how: "No call reads a value. A machine's command, and commands in a new sandbox, read the secrets that it is created with.",
   },
   members: {
     what: "What other members may",

@@ -12,6 +12,7 @@ import { Egress, EgressRequest } from "../vms/egress.ts";
 import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import { shownOwner } from "../vms/owner.ts";
+import { secretsRequest, shownSecrets } from "../vms/secrets.ts";
 import { sandboxModes, sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
 
@@ -70,6 +71,7 @@ export const SandboxCreateRequest = named(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
     ),
     env: Type.Optional(Env),
+    secrets: Type.Optional(secretsRequest),
     metadata: Type.Optional(Metadata),
     egress: Type.Optional(EgressRequest),
   },
@@ -123,6 +125,7 @@ export const Sandbox = named(
     ),
     auto_resume: Type.Boolean({ description: "A call into it resumes it while it is paused." }),
     env: ShownEnv,
+    secrets: shownSecrets,
     metadata: Metadata,
     egress: Egress,
     host_id: Nullable(Type.String()),
@@ -164,6 +167,7 @@ export const Sandbox = named(
     pause_after_idle: null,
     auto_resume: true,
     env: { GREETING: "hello" },
+    secrets: [{ name: "API_KEY", as: "API_KEY", version: 2, given_at: "2026-11-20T16:21:09.123Z" }],
     metadata: { job: "7" },
     egress: exampleOf(Egress),
     host_id: exampleIds.host,

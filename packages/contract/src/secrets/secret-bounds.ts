@@ -5,5 +5,7 @@ export const SECRET_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$";
 export const SECRET_VALUE_MAX_BYTES = 64 * 1024;
 /** Names of one organization. */
 export const SECRETS_MAX = 256;
+/** Secrets of one microVM. */
+export const VM_SECRETS_MAX = 64;
 /** Versions of one secret that are kept, the newest ones. */
 export const SECRET_VERSIONS_MAX = 10;

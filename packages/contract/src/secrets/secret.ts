@@ -86,5 +86,17 @@ export const SecretHistory = named(
 );
 export type SecretHistory = Static<typeof SecretHistory>;
 
+export const SecretDeleted = named(
+  "SecretDeleted",
+  {
+    name: Type.String(),
+    still_in: Type.Array(Type.String(), {
+      description: "Ids of sandboxes and machines whose environment has it until they end or start again.",
+    }),
+  },
+  { name: "API_KEY", still_in: [exampleIds.sandbox] },
+);
+export type SecretDeleted = Static<typeof SecretDeleted>;
+
 export const SecretList = named("SecretList", { items: Type.Array(Secret) }, { items: [exampleOf(Secret)] });
 export type SecretList = Static<typeof SecretList>;

@@ -49,6 +49,10 @@ export const Snapshot = named(
           "Of a machine's main process, which goes on in machines that begin here; null where there was none.",
       }),
     ),
+    contains_secrets: Type.Boolean({
+      description:
+        "Its sandbox or machine had secrets, which its memory may hold. No template is built on it.",
+    }),
     template: Type.String({ description: "Name of the template." }),
     size: Type.String(),
     memory_bytes: Nullable(
@@ -68,6 +72,7 @@ export const Snapshot = named(
     machine_id: null,
     parent_id: null,
     command: null,
+    contains_secrets: false,
     template: "base",
     size: "shared-cpu-1x",
     memory_bytes: 12_582_912,

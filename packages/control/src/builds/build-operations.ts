@@ -34,7 +34,13 @@ const startErrors = [
   "unknown_template",
 ] as const;
 
-const creationErrors = [...startErrors, "invalid_env", "name_taken", "unknown_snapshot"] as const;
+const creationErrors = [
+  ...startErrors,
+  "invalid_env",
+  "name_taken",
+  "snapshot_has_secrets",
+  "unknown_snapshot",
+] as const;
 
 /** What makes templates of an organization. */
 export const buildOperations = {

@@ -65,6 +65,7 @@ import { vms } from "./migrations/0069-vms.ts";
 import { ownedVms } from "./migrations/0070-owned-vms.ts";
 import { capacityEntries } from "./migrations/0071-capacity-entries.ts";
 import { secrets } from "./migrations/0072-secrets.ts";
+import { vmSecrets } from "./migrations/0073-vm-secrets.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -135,6 +136,7 @@ const migrations = [
   { number: 70, name: "owned-vms", text: ownedVms },
   { number: 71, name: "capacity-entries", text: capacityEntries },
   { number: 72, name: "secrets", text: secrets },
+  { number: 73, name: "vm-secrets", text: vmSecrets },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -39,6 +39,7 @@ const forkedMachines: ForkedKind<MachineRow, Machine> = {
       ...{ health_check, stop_after_idle_ms, autostart, stop_timeout_ms, snapshot_id },
       ...{ command, restart_policy, restart_max_retries, restart_disk },
       env: wholeEnv(source.env),
+      secrets: source.secrets,
       id: newId("machine"),
       name: null,
       unique_name: null,

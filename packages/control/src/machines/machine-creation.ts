@@ -18,6 +18,7 @@ import type { Queries } from "../db/database.ts";
 import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
 import { fromOf } from "../snapshots/vm-origin.ts";
 import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
+import { secretsOfNew } from "../vms/creation/vm-secrets.ts";
 
 /** Its answer comes when the machine is running: the next call into it does not fail for not being ready. */
 export function machineCreation(
@@ -68,7 +69,15 @@ function takeRoom(context: Context, { caller, params, attempt }: Placing): Promi
   const { origin, size } = params;
   const { orgId } = caller;
   const write = async (transaction: Queries, place: NewVmPlace, snapshotId: string | null) => {
-    const vm = newVm("machine", caller, params, place);
+    const vm = newVm(
+      "machine",
+      caller,
+      {
+        ...params,
+        secrets: secretsOfNew(params.given, origin.kind === "snapshot" ? origin.snapshot : undefined),
+      },
+      place,
+    );
     const [written] = await Promise.all([
       insertMachine(transaction, {
         ...vm,

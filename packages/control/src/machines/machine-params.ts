@@ -22,6 +22,7 @@ import { checkEnv, checkTogether } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
+import { askedSecrets, type GivenSecrets } from "../vms/creation/vm-secrets.ts";
 import { checkVmName } from "../vms/vm-names.ts";
 import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
 
@@ -30,6 +31,8 @@ export interface MachineParams {
   readonly origin: VmOrigin;
   readonly size: Size;
   readonly env: Readonly<Record<string, string>>;
+  /** As they are now, with their values. */
+  readonly given: GivenSecrets;
   readonly metadata: Readonly<Record<string, string>>;
   readonly egress: EgressParams;
   readonly command: string | null;
@@ -51,10 +54,11 @@ export async function readMachineParams(
 ): Promise<MachineParams> {
   const fields = readFields(request);
   const origin = await readOrigin(context, caller, { noun: "machine", request });
+  const given = await askedSecrets(context, caller, { ...request, env: fields.env });
   const begun = origin.kind === "template" ? fields : { ...fields, ...ofSnapshot(origin.snapshot, request) };
   const { command, env } = begun;
-  if (command !== null) checkTogether({ command, env });
-  return { ...begun, origin };
+  if (command !== null) checkTogether({ command, env: { ...env, ...given.values } });
+  return { ...begun, given, origin };
 }
 
 /** What goes on in its memory. */
@@ -71,7 +75,7 @@ function ofSnapshot(
   return { size: sizeOf(snapshot, size), command: snapshot.command ?? command ?? null };
 }
 
-function readFields(request: MachineCreateRequest): Omit<MachineParams, "origin"> {
+function readFields(request: MachineCreateRequest): Omit<MachineParams, "origin" | "given"> {
   return {
     name: request.name === undefined ? null : checkVmName(request.name),
     size: readSize(request.size ?? DEFAULT_SIZE),

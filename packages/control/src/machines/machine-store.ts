@@ -22,6 +22,7 @@ import { readSize } from "../values/sizes.ts";
 import { isWorkedOn } from "../vms/vm-claims.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
+import { storedSecrets } from "../vms/creation/vm-secrets.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {
   /** When the queue has it start again. */
@@ -57,6 +58,7 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
     .values({
       ...machine,
       env: JSON.stringify(machine.env),
+      secrets: storedSecrets(machine.secrets),
       metadata: JSON.stringify(machine.metadata),
       egress: JSON.stringify(machine.egress),
       health_check: jsonOf(machine.health_check),

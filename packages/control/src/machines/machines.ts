@@ -124,6 +124,7 @@ export function machineOf(row: MachineRow): Machine {
     status: row.status,
     desired: row.desired,
     env: withoutValues(row.env),
+    secrets: row.secrets ?? [],
     metadata: row.metadata,
     egress: row.egress,
     command: row.command,

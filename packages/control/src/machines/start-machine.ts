@@ -199,7 +199,7 @@ export async function bringUp(
   const client = context.hosts.client(address);
   try {
     const machine = { command: row.command, disk };
-    const spec = { ...(await vmSpecOf(context.db, row)), machine, ...(from === undefined ? {} : { from }) };
+    const spec = { ...(await vmSpecOf(context, row)), machine, ...(from === undefined ? {} : { from }) };
     const start = (onTiming?: VmStartOptions["onTiming"]) => client.startVm(row.id, spec, { stop, onTiming });
     await (timing === undefined ? start() : timing.measureStart(start));
   } catch (error) {

@@ -35,6 +35,7 @@ const forkedSandboxes: ForkedKind<SandboxRow, Sandbox> = {
       ...{ org_id, template, mode, size, vcpus, memory_mib, disk_gib, host_id, timeout_ms },
       ...{ metadata, egress, snapshot_id, pause_after_idle_ms, auto_resume },
       env: wholeEnv(source.env),
+      secrets: source.secrets,
       id: newId("sandbox"),
       name: null,
       unique_name: null,

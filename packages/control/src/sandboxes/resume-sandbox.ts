@@ -74,7 +74,7 @@ async function resume(
   const life = { id: row.id, execution_id: newIdAfter("incarnation", row.execution_id) };
   const client = context.hosts.client(address);
   try {
-    const spec = await vmSpecOf(context.db, { ...resuming, ...life });
+    const spec = await vmSpecOf(context, { ...resuming, ...life });
     await client.startVm(row.id, {
       ...spec,
       from: { kind: "paused", ...(resuming.reboots && { reboot: true }) },

@@ -129,7 +129,7 @@ async function finish(
   context.vmLocations.forget(row.id);
   const client = await clientOf(context, row);
   try {
-    const spec = await vmSpecOf(context.db, { ...row, execution_id: rollback.execution_id });
+    const spec = await vmSpecOf(context, { ...row, execution_id: rollback.execution_id });
     const from = { kind: "snapshot", snapshot_id: rollback.snapshot_id } as const;
     await replaceVm(client, row, { spec: { ...spec, from }, stop });
   } catch (error) {

@@ -23,6 +23,7 @@ import { fromOf } from "../snapshots/vm-origin.ts";
 import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
 import { tellReaper } from "./tell-reaper.ts";
+import { secretsOfNew } from "../vms/creation/vm-secrets.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
 /** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
@@ -63,7 +64,8 @@ async function createSandbox(
       takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, attempt, writeMore }),
     );
     using _claim = keepVmClaim(context, row);
-    return await start(context, row, { address, attempt, timing, origin: params.origin });
+    const { origin, given } = params;
+    return await start(context, row, { address, attempt, timing, origin, secrets: given.values });
   });
 }
 
@@ -82,7 +84,15 @@ async function takeRoom(
   const { mode, origin, size } = params;
   const { orgId } = caller;
   const write = async (transaction: Queries, place: NewVmPlace, snapshotId: string | null) => {
-    const vm = newVm("sandbox", caller, params, place);
+    const vm = newVm(
+      "sandbox",
+      caller,
+      {
+        ...params,
+        secrets: secretsOfNew(params.given, origin.kind === "snapshot" ? origin.snapshot : undefined),
+      },
+      place,
+    );
     const [written] = await Promise.all([
       insertSandbox(transaction, {
         ...{ ...vm, mode, timeout_ms: params.timeoutMs, snapshot_id: snapshotId },
@@ -116,16 +126,17 @@ interface Begun {
   readonly attempt: Attempt;
   readonly timing: RequestTiming;
   readonly origin: SandboxParams["origin"];
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 async function start(
   context: Context,
   row: SandboxRow,
-  { address, attempt, timing, origin }: Begun,
+  { address, attempt, timing, origin, secrets }: Begun,
 ): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
-    const spec = { ...(await vmSpecOf(context.db, row)), ...fromOf(origin) };
+    const spec = { ...(await vmSpecOf(context, row, secrets)), ...fromOf(origin) };
     await timing.measureStart((onTiming) => client.startVm(row.id, spec, { onTiming }));
   } catch (error) {
     await release(context, row, address);

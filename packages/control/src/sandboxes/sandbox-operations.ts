@@ -32,6 +32,9 @@ export const sandboxOperations = {
     errors: [
       ...egressErrors,
       "invalid_duration",
+      "secret_not_found",
+      "secret_damaged",
+      "secrets_unavailable",
       "invalid_env",
       "unknown_template",
       "unknown_snapshot",

@@ -13,6 +13,7 @@ import { readEgressParams, type EgressParams } from "../vms/egress/egress-params
 import { checkEnv } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { readSize } from "../values/sizes.ts";
+import { askedSecrets, type GivenSecrets } from "../vms/creation/vm-secrets.ts";
 import { checkVmName } from "../vms/vm-names.ts";
 
 export interface SandboxParams {
@@ -26,6 +27,8 @@ export interface SandboxParams {
   /** Whether a call into it resumes it. */
   readonly autoResume: boolean;
   readonly env: Readonly<Record<string, string>>;
+  /** As they are now, with their values. */
+  readonly given: GivenSecrets;
   readonly metadata: Readonly<Record<string, string>>;
   readonly egress: EgressParams;
 }
@@ -36,12 +39,15 @@ export async function readSandboxParams(
   request: SandboxCreateRequest,
 ): Promise<SandboxParams> {
   const fields = readFields(request);
-  const origin = await readOrigin(context, caller, { noun: "sandbox", request });
+  const [given, origin] = await Promise.all([
+    askedSecrets(context, caller, { ...request, env: fields.env }),
+    readOrigin(context, caller, { noun: "sandbox", request }),
+  ]);
   const size = origin.kind === "snapshot" ? sizeOf(origin.snapshot, request.size) : fields.size;
-  return { ...fields, origin, size };
+  return { ...fields, given, origin, size };
 }
 
-function readFields(request: SandboxCreateRequest): Omit<SandboxParams, "origin"> {
+function readFields(request: SandboxCreateRequest): Omit<SandboxParams, "origin" | "given"> {
   return {
     name: request.name === undefined ? null : checkVmName(request.name),
     mode: request.mode ?? "ephemeral",

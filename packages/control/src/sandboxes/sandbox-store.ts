@@ -21,6 +21,7 @@ import { steadyNow } from "../db/steady-time.ts";
 import { isWorkedOn } from "../vms/vm-claims.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
+import { storedSecrets } from "../vms/creation/vm-secrets.ts";
 
 export type SandboxRow = Omit<Selectable<Tables["sandboxes"]>, "changed_seq">;
 
@@ -79,6 +80,7 @@ const columns = [
   "owner_kind",
   "owner_id",
   "owner_name",
+  "secrets",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
@@ -91,6 +93,7 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
     .values({
       ...sandbox,
       env: JSON.stringify(sandbox.env),
+      secrets: storedSecrets(sandbox.secrets),
       metadata: JSON.stringify(sandbox.metadata),
       egress: JSON.stringify(sandbox.egress),
       status: "creating",

@@ -125,6 +125,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     pause_after_idle: row.pause_after_idle_ms === null ? null : formatDuration(row.pause_after_idle_ms),
     auto_resume: row.auto_resume,
     env: withoutValues(row.env),
+    secrets: row.secrets ?? [],
     metadata: row.metadata,
     egress: row.egress,
     host_id: row.host_id,

@@ -60,15 +60,21 @@ export class Sealing {
 
   /** Throws `secrets_unavailable`, or `secret_damaged` where it is not what was sealed for this. */
   async open(queries: Queries, about: SealedFor, sealed: Buffer): Promise<string> {
-    const keys = await this.rootKeys();
-    const row = await findDataKey(queries, about.owner);
-    if (row === undefined) throw damaged(about, undefined);
-    const dataKey = unwrap(row, keys);
-    try {
-      return openValue(dataKey, about, sealed).toString();
-    } catch (cause) {
-      throw damaged(about, cause);
-    }
+    return (await this.opener(queries, about.owner))(about, sealed);
+  }
+
+  /** Opens what one owner has sealed. Throws `secrets_unavailable`, and what it resolves with throws `secret_damaged`. */
+  async opener(queries: Queries, owner: string): Promise<(about: SealedFor, sealed: Buffer) => string> {
+    const [keys, row] = await Promise.all([this.rootKeys(), findDataKey(queries, owner)]);
+    const dataKey = row && unwrap(row, keys);
+    return (about, sealed) => {
+      try {
+        if (dataKey === undefined) throw new Error(`${owner} has sealed nothing`);
+        return openValue(dataKey, about, sealed).toString();
+      } catch (cause) {
+        throw damaged(about, cause);
+      }
+    };
   }
 
   /** Of the file. Throws `secrets_unavailable`. */

@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import {
   Secret,
+  SecretDeleted,
   SecretHistory,
   SecretList,
   SecretName,
@@ -82,9 +83,10 @@ export const secretOperations = {
     path: "/v1/secrets/:name",
     tag: "secrets",
     summary: "Delete a secret",
-    description: "With all its versions.",
+    description:
+      "With all its versions. Sandboxes and machines that have it keep it until they end or start again; the answer names them.",
     params,
-    answers: { 204: Type.Null({ description: "It is deleted." }) },
+    answers: { 200: SecretDeleted },
     access: { scope: "secrets:write", role: "member", rate: "write" },
     audit: { action: "secret.delete", resource: "secret", idOfRequest: nameOf },
     errors: ["secret_not_found"],

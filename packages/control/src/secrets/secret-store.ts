@@ -12,11 +12,28 @@ export interface SecretScope {
   readonly scope: string;
 }
 
+const shown = ["name", "version", "set_at", "set_by", "digest", "rolled_back_to"] as const;
+export type ShownRow = Pick<SecretRow, (typeof shown)[number]>;
+
 /** The version of each name that counts, by name. */
-export async function findSecrets(db: Queries, { orgId, scope }: SecretScope): Promise<SecretRow[]> {
+export async function findSecrets(db: Queries, { orgId, scope }: SecretScope): Promise<ShownRow[]> {
+  const { rows } = await sql<ShownRow>`
+    select distinct on (name) ${sql.join(shown.map((column) => sql.ref(column)))} from secret_versions
+    where org_id = ${orgId} and scope = ${scope} order by name, version desc`.execute(db);
+  return rows;
+}
+
+/** The same of these names, with their sealed values. */
+export async function findSealed(
+  db: Queries,
+  { orgId, scope }: SecretScope,
+  names: readonly string[],
+): Promise<SecretRow[]> {
   const { rows } = await sql<SecretRow>`
     select distinct on (name) * from secret_versions
-    where org_id = ${orgId} and scope = ${scope} order by name, version desc`.execute(db);
+    where org_id = ${orgId} and scope = ${scope} and name = any(${names}) order by name, version desc`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -62,4 +79,14 @@ export async function removeSecret(
     delete from secret_versions
     where org_id = ${orgId} and scope = ${scope} and name = ${name}`.execute(db);
   return (numAffectedRows ?? 0n) > 0n;
+}
+
+/** Ids of the VMs that were given it and have not ended. */
+export async function vmsWith(db: Queries, orgId: string, name: string): Promise<string[]> {
+  const given = JSON.stringify([{ name }]);
+  const { rows } = await sql<{ id: string }>`
+    select id from vms where org_id = ${orgId} and status not in ('destroyed', 'destroying', 'failed', 'stopped')
+      and secrets @> ${given}::jsonb
+    order by id`.execute(db);
+  return rows.map(({ id }) => id);
 }

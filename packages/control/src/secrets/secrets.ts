@@ -1,9 +1,15 @@
-// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecret` alone, on its way
+// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecrets` alone, on its way
 // into a microVM: no call of the API reads one back.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";
-import type { Secret, SecretHistory, SecretList, SecretVersion } from "@skerry/contract/secrets/secret";
+import type {
+  Secret,
+  SecretDeleted,
+  SecretHistory,
+  SecretList,
+  SecretVersion,
+} from "@skerry/contract/secrets/secret";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
@@ -13,10 +19,13 @@ import type { SealedFor } from "../sealing/sealed-value.ts";
 import {
   addVersion,
   countSecrets,
+  findSealed,
   findSecrets,
   findVersions,
   removeSecret,
+  vmsWith,
   type SecretRow,
+  type ShownRow,
   type SecretScope,
 } from "./secret-store.ts";
 
@@ -82,16 +91,30 @@ export async function rollBackSecret(
   });
 }
 
-export async function deleteSecret({ db }: Context, scope: SecretScope, name: string): Promise<void> {
+export async function deleteSecret(
+  { db }: Context,
+  scope: SecretScope,
+  name: string,
+): Promise<SecretDeleted> {
   if (!(await removeSecret(db, scope, name))) throw notFound(name);
+  return { name, still_in: await vmsWith(db, scope.orgId, name) };
 }
 
-/** Throws `secrets_unavailable` or `secret_damaged`. */
-export async function openSecret(
+export interface OpenSecret {
+  readonly version: number;
+  readonly value: string;
+}
+
+/** Those of these names that there are. Throws `secrets_unavailable` or `secret_damaged`. */
+export async function openSecrets(
   { db, sealing }: Pick<Context, "db" | "sealing">,
-  row: SecretRow,
-): Promise<string> {
-  return sealing.open(db, sealedFor(row), row.sealed_value);
+  scope: SecretScope,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, OpenSecret>> {
+  const [rows, open] = await Promise.all([findSealed(db, scope, names), sealing.opener(db, scope.orgId)]);
+  return new Map(
+    rows.map((row) => [row.name, { version: row.version, value: open(sealedFor(row), row.sealed_value) }]),
+  );
 }
 
 /** Those of one organization are changed one after the other, and not while it is deleted. */
@@ -155,11 +178,11 @@ function sealedFor({ org_id, scope, name, version }: SealedKey): SealedFor {
   return { owner: org_id, scope: `secret of ${scope}`, name, version };
 }
 
-function shown({ name, ...row }: SecretRow): Secret {
+function shown({ name, ...row }: ShownRow): Secret {
   const { rolled_back_to: _, ...version } = shownVersion({ name, ...row });
   return { name, ...version };
 }
 
-function shownVersion({ version, digest, set_by, set_at, rolled_back_to }: SecretRow): SecretVersion {
+function shownVersion({ version, digest, set_by, set_at, rolled_back_to }: ShownRow): SecretVersion {
   return { version, digest: digest.toString("hex"), set_by, set_at: set_at.toISOString(), rolled_back_to };
 }

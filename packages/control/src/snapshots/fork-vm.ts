@@ -120,7 +120,7 @@ async function fork<Row extends ForkedRow, Shown>(
     await bringSnapshot(context, taken, forks[0]?.host_id ?? snapshot.host_id);
     await startForks(forks, async (one) => {
       const from = { kind: "snapshot", snapshot_id: snapshot.id } as const;
-      await client.startVm(one.id, { ...(await vmSpecOf(context.db, one)), ...of.specOf(one), from });
+      await client.startVm(one.id, { ...(await vmSpecOf(context, one)), ...of.specOf(one), from });
     });
     const rows = await haveAllRun(context, of, made, forking);
     await Promise.all(rows.map((row) => of.hasRun(context, row)));

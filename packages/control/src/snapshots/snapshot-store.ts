@@ -31,6 +31,7 @@ export type NewSnapshot = Pick<
   | "host_id"
   | "is_internal"
   | "command"
+  | "contains_secrets"
 >;
 
 const UNIQUE_VIOLATION = "23505";
@@ -39,7 +40,14 @@ const UNIQUE_VIOLATION = "23505";
 export async function insertSnapshot(db: Queries, snapshot: NewSnapshot): Promise<SnapshotRow> {
   return db
     .insertInto("snapshots")
-    .values({ ...snapshot, status: "creating", claimed_until: claimedAnew })
+    .values({
+      ...snapshot,
+      // Those of the snapshot that its VM was rolled back to are in its memory too.
+      contains_secrets: sql<boolean>`${snapshot.contains_secrets} or coalesce(
+        (select contains_secrets from snapshots where id = ${snapshot.parent_id}), false)`,
+      status: "creating",
+      claimed_until: claimedAnew,
+    })
     .returningAll()
     .executeTakeFirstOrThrow()
     .catch((error: unknown) => {

@@ -123,6 +123,15 @@ export async function readableSnapshot(
 ): Promise<SnapshotRow> {
   const row = await findReady(context, shownTo(caller, ["read", "write", "execute"]), asked);
   requireReading(caller, nounOf(row));
+  if (row.contains_secrets)
+    throw new SkerryError(
+      "snapshot_has_secrets",
+      `The snapshot ${quoted(asked)} is of a ${nounOf(row)} that had secrets, so no template is built on it.`,
+      {
+        remediation: `Take one of a ${nounOf(row)} without secrets.`,
+        context: { field: "from", value: asked },
+      },
+    );
   return row;
 }
 
@@ -198,6 +207,7 @@ export function snapshotOf(row: SnapshotRow): Snapshot {
     machine_id: nounOf(row) === "machine" ? row.vm_id : null,
     parent_id: row.parent_id,
     command: row.command,
+    contains_secrets: row.contains_secrets,
     template: row.template,
     size: row.size,
     memory_bytes: row.memory_bytes === null ? null : Number(row.memory_bytes),

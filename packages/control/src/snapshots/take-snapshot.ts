@@ -6,6 +6,7 @@ import { newId } from "@skerry/contract/ids";
 import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { checkSnapshotQuota } from "../capacity/snapshot-quota.ts";
 import type { Context } from "../context.ts";
+import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Queries } from "../db/database.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
 import { keepClaim } from "../vms/vm-claims.ts";
@@ -27,6 +28,7 @@ export interface SnapshotSource {
   readonly snapshot_id: string | null;
   /** Of a machine's main process. */
   readonly command?: string | null;
+  readonly secrets: ShownSecret[] | null;
 }
 
 export interface TakeOptions {
@@ -59,7 +61,18 @@ export function newInternalSnapshot(transaction: Queries, source: SnapshotSource
 }
 
 function newSnapshot(source: SnapshotSource, name: string | null, isInternal: boolean) {
-  const { id: vmId, org_id, execution_id, host_id, template, size, disk_gib, snapshot_id, command } = source;
+  const {
+    id: vmId,
+    org_id,
+    execution_id,
+    host_id,
+    template,
+    size,
+    disk_gib,
+    snapshot_id,
+    command,
+    secrets,
+  } = source;
   return {
     id: newId("snapshot"),
     org_id,
@@ -73,6 +86,7 @@ function newSnapshot(source: SnapshotSource, name: string | null, isInternal: bo
     host_id,
     is_internal: isInternal,
     command: command ?? null,
+    contains_secrets: secrets !== null,
   };
 }
 

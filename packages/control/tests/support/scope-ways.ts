@@ -298,6 +298,21 @@ export const ways: readonly Way[] = [
     (by, theirs) => by.call("PUT", "/v1/templates/theirs/tags/stable", { template: theirs.template }),
   ],
   [
+    "secrets",
+    "runs a command in a machine that has it",
+    (by) => by.post("/v1/machines", { template: "base", command: "env", secrets: [{ name: "UNUSED" }] }),
+  ],
+  [
+    "secrets",
+    "runs a command in a sandbox that has it",
+    async (by) => {
+      const { id } = await by.post("/v1/sandboxes", { template: "base", secrets: [{ name: "UNUSED" }] });
+      await by.post(`/v1/sandboxes/${id}/execute`, { command: "env" });
+    },
+  ],
+  ["secrets", "reads it", (by) => says(SECRET, by.call("GET", "/v1/secrets"))],
+  ["secrets", "reads its versions", (by) => says(SECRET, by.call("GET", "/v1/secrets/UNUSED"))],
+  [
     "members",
     "raises a role",
     (by, theirs) =>

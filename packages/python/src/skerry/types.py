@@ -133,6 +133,7 @@ BuildErrorCode = Literal[
     "not_snapshotable",
     "snapshot_damaged",
     "snapshot_incompatible",
+    "snapshot_has_secrets",
     "template_in_use",
     "template_lost",
     "build_over",
@@ -317,6 +318,7 @@ ErrorCode = Literal[
     "not_snapshotable",
     "snapshot_damaged",
     "snapshot_incompatible",
+    "snapshot_has_secrets",
     "template_in_use",
     "template_lost",
     "build_over",
@@ -796,6 +798,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "shutting_down": 503,
     "size_too_large": 422,
     "snapshot_damaged": 409,
+    "snapshot_has_secrets": 409,
     "snapshot_incompatible": 409,
     "snapshot_not_found": 404,
     "stdin_not_supported": 422,
@@ -1969,6 +1972,21 @@ class MachineOwner(TypedDict):
     name: Optional[str]
 
 
+_MachineSecretsReserved = TypedDict("_MachineSecretsReserved", {"as": str})
+
+
+class _MachineSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+    #: The version that it was given last; null: the secret is deleted.
+    version: Optional[int]
+    given_at: Optional[str]
+
+
+class MachineSecrets(_MachineSecretsNamed, _MachineSecretsReserved):
+    pass
+
+
 class MachinePending(TypedDict, total=False):
     size: SizeName
     command: Optional[str]
@@ -2052,6 +2070,8 @@ class Machine(TypedDict):
     #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
     #: erased because the destruction has begun.
     env: Dict[str, Optional[str]]
+    #: Secrets in its environment, without their values.
+    secrets: List[MachineSecrets]
     #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: Egress
@@ -2093,6 +2113,18 @@ class Machine(TypedDict):
     reason: Optional[str]
     #: When it is started again by its policy.
     restart_at: Optional[str]
+
+
+_MachineCreateRequestSecretsReserved = TypedDict("_MachineCreateRequestSecretsReserved", {"as": str}, total=False)
+
+
+class _MachineCreateRequestSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+
+
+class MachineCreateRequestSecrets(_MachineCreateRequestSecretsNamed, _MachineCreateRequestSecretsReserved):
+    pass
 
 
 class MachineCreateRequestRestart(TypedDict, total=False):
@@ -2150,6 +2182,9 @@ class MachineCreateRequest(TypedDict, total=False):
     size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
+    #: Secrets of the organization to have in the environment. Each start gives it their versions of that moment. Needs
+    #: the scope `secrets:read` as well, because what runs in the VM reads them.
+    secrets: List[MachineCreateRequestSecrets]
     #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: EgressRequest
@@ -2646,6 +2681,21 @@ class SandboxInfoOwner(TypedDict):
     name: Optional[str]
 
 
+_SandboxInfoSecretsReserved = TypedDict("_SandboxInfoSecretsReserved", {"as": str})
+
+
+class _SandboxInfoSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+    #: The version that it was given last; null: the secret is deleted.
+    version: Optional[int]
+    given_at: Optional[str]
+
+
+class SandboxInfoSecrets(_SandboxInfoSecretsNamed, _SandboxInfoSecretsReserved):
+    pass
+
+
 class SandboxInfoWaitsFor(TypedDict):
     #: `template`: an image that a host makes. `host`: an answer of a host. `place`: free memory, CPUs or a turn.
     #: `context`: the context of a build. `attempt`: the time of the next attempt.
@@ -2682,6 +2732,8 @@ class SandboxInfo(TypedDict):
     #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
     #: erased because the destruction has begun.
     env: Dict[str, Optional[str]]
+    #: Secrets in its environment, without their values.
+    secrets: List[SandboxInfoSecrets]
     #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: Egress
@@ -2701,6 +2753,18 @@ class SandboxInfo(TypedDict):
     #: Why it is unreachable, failed or destroyed, or why it could not be paused and runs on. An unreachable one may
     #: come back with its host.
     reason: Optional[str]
+
+
+_SandboxCreateRequestSecretsReserved = TypedDict("_SandboxCreateRequestSecretsReserved", {"as": str}, total=False)
+
+
+class _SandboxCreateRequestSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+
+
+class SandboxCreateRequestSecrets(_SandboxCreateRequestSecretsNamed, _SandboxCreateRequestSecretsReserved):
+    pass
 
 
 class SandboxCreateRequest(TypedDict, total=False):
@@ -2727,6 +2791,9 @@ class SandboxCreateRequest(TypedDict, total=False):
     size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
+    #: Secrets of the organization to have in the environment. Each start gives it their versions of that moment. Needs
+    #: the scope `secrets:read` as well, because what runs in the VM reads them.
+    secrets: List[SandboxCreateRequestSecrets]
     #: Your own labels, name to value; lists can be filtered by them. At most 64, with 16 KiB together.
     metadata: Dict[str, str]
     egress: EgressRequest
@@ -2780,6 +2847,12 @@ class Secret(TypedDict):
     #: The user who set it.
     set_by: Optional[str]
     set_at: str
+
+
+class SecretDeleted(TypedDict):
+    name: str
+    #: Ids of sandboxes and machines whose environment has it until they end or start again.
+    still_in: List[str]
 
 
 class SecretHistory(TypedDict):
@@ -2880,6 +2953,8 @@ class Snapshot(TypedDict):
     parent_id: Optional[str]
     #: Of a machine's main process, which goes on in machines that begin here; null where there was none.
     command: Optional[str]
+    #: Its sandbox or machine had secrets, which its memory may hold. No template is built on it.
+    contains_secrets: bool
     #: Name of the template.
     template: str
     size: SizeName

@@ -2,6 +2,7 @@
 
 import type {
   Secret,
+  SecretDeleted,
   SecretHistory,
   SecretList,
   SecretRollbackRequest,
@@ -68,13 +69,14 @@ export class Secrets {
   }
 
   /**
-   * Delete a secret. With all its versions.
+   * Delete a secret. With all its versions. Sandboxes and machines that have it keep it until they
+   * end or start again; the answer names them.
    *
    * Needs the scope `secrets:write`.
    *
    * Errors of its own: `secret_not_found`.
    */
-  async delete(name: string, options: CallOptions = {}): Promise<void> {
-    await this.http.done({ method: "DELETE", path: `/v1/secrets/${segment(name)}` }, options);
+  delete(name: string, options: CallOptions = {}): Promise<SecretDeleted> {
+    return this.http.json<SecretDeleted>({ method: "DELETE", path: `/v1/secrets/${segment(name)}` }, options);
   }
 }

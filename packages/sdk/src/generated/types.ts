@@ -40,6 +40,7 @@ export type {
 } from "@skerry/contract/registries/registry-credential";
 export type {
   Secret,
+  SecretDeleted,
   SecretHistory,
   SecretList,
   SecretRollbackRequest,

@@ -3,6 +3,7 @@
 import type { MachineCreateRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { addSecretFlag, type SecretFlags } from "../vms/secret-flags.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "../vms/env-flags.ts";
 import { addExamples, collectPair, given } from "../../input/options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
@@ -11,7 +12,7 @@ import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-f
 import { addCheckFlags, checkRequest, type CheckFlags } from "./check-flags.ts";
 import { addPolicyFlags, policyRequest, type PolicyFlags } from "./policy-flags.ts";
 
-interface CreateFlags extends EgressFlags, EnvFlags, PolicyFlags, CheckFlags {
+interface CreateFlags extends EgressFlags, EnvFlags, SecretFlags, PolicyFlags, CheckFlags {
   readonly template?: string;
   readonly snapshot?: string;
   readonly name?: string;
@@ -42,7 +43,7 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     stopTimeout: "10s",
   });
   addCheckFlags(command);
-  addEgressFlags(addEnvFlags(command, "environment variable of its processes"))
+  addEgressFlags(addSecretFlag(addEnvFlags(command, "environment variable of its processes")))
     .option("--json", "print the machine as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
       createMachine(cli, { template, flags, self }),
@@ -95,6 +96,6 @@ function createRequest(flags: Wish): MachineCreateRequest {
   return {
     ...given({ template, snapshot, name, size, env, metadata, egress: egressRequest(flags), command }),
     ...policyRequest(flags),
-    ...given({ check: checkRequest(flags) }),
+    ...given({ check: checkRequest(flags), secrets: flags.secret }),
   };
 }

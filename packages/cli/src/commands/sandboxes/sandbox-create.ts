@@ -5,12 +5,13 @@ import { sandboxModes, type SandboxMode } from "@skerry/contract/sandboxes/sandb
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "../vms/env-flags.ts";
+import { addSecretFlag, type SecretFlags } from "../vms/secret-flags.ts";
 import { addExamples, collectPair, given } from "../../input/options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
-interface CreateFlags extends EgressFlags, EnvFlags {
+interface CreateFlags extends EgressFlags, EnvFlags, SecretFlags {
   readonly template?: string;
   readonly snapshot?: string;
   readonly name?: string;
@@ -48,7 +49,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .option("--no-auto-resume", "calls into it do not resume it while it is paused")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
-  addEgressFlags(addEnvFlags(command, "environment variable of its commands"))
+  addEgressFlags(addSecretFlag(addEnvFlags(command, "environment variable of its commands")))
     .option("--json", "print the sandbox as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
       createSandbox(cli, { template, flags, self }),
@@ -59,6 +60,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     "skerry sandbox create --template base --timeout 30m --size shared-cpu-2x --env CI=1 --metadata job=7",
     "skerry sandbox create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
     "skerry sandbox create --mode persistent --name desk --timeout 1h --pause-after-idle 10m",
+    "skerry sandbox create --secret API_KEY --secret TEST_DB_URL=DATABASE_URL",
     "skerry sandbox create --template base --egress-mode deny_all --egress-dns",
   );
 }
@@ -114,6 +116,10 @@ function createRequest(flags: Wish): SandboxCreateRequest {
   } = flags;
   return {
     ...given({ template, snapshot, name, mode, timeout, pause_after_idle, size, env, metadata }),
-    ...given({ egress: egressRequest(flags), auto_resume: flags.autoResume ? undefined : false }),
+    ...given({
+      egress: egressRequest(flags),
+      secrets: flags.secret,
+      auto_resume: flags.autoResume ? undefined : false,
+    }),
   };
 }

@@ -29,8 +29,8 @@ export function registerSecretCommands(program: Command, cli: Cli): void {
     examples: ["skerry secret delete API_KEY"],
     argument: ["<name...>", "names of secrets"],
     act: async ({ secrets }, name, options) => {
-      await secrets.delete(name, options);
-      return `${name} deleted`;
+      const { still_in: vms } = await secrets.delete(name, options);
+      return vms.length === 0 ? `${name} deleted` : `${name} deleted; still in ${vms.join(", ")}`;
     },
   });
 }

@@ -19,6 +19,7 @@ function valueText(name: string, value: Value): string {
   if (value === null || value === undefined) return "";
   if (name === "waits_for") return waitText(value as WaitsFor);
   if (name === "egress") return egressText(value as Egress);
+  if (name === "secrets") return (value as Machine["secrets"]).map(secretText).join(", ");
   if (typeof value === "string") return name.endsWith("_at") ? `${value} (${relativeTime(value)})` : value;
   if (typeof value !== "object") return String(value);
   if (name === "health") return healthText(value as NonNullable<Machine["health"]>);
@@ -36,6 +37,12 @@ function healthText({ status, since, reason }: NonNullable<Machine["health"]>): 
 function pendingText({ env, ...others }: NonNullable<Machine["pending"]>): string {
   const texts = Object.entries(others).map(([name, value]) => `${name}=${value ?? "none"}`);
   return [...texts, ...(env === undefined ? [] : [`env: ${valueText("env", env) || "none"}`])].join(", ");
+}
+
+function secretText({ name, as, version, given_at }: Machine["secrets"][number]): string {
+  const title = as === name ? name : `${name} as ${as}`;
+  if (version === null) return `${title} (deleted)`;
+  return `${title} (version ${version}${given_at === null ? "" : `, ${relativeTime(given_at)}`})`;
 }
 
 /** Of the environment only the names are told. */

@@ -24,6 +24,8 @@ declare module "../database.ts" {
       status: SnapshotStatus;
       version: Generated<number>;
       /** A fork that is being made begins at it, and no list shows it. */
+      /** Its VM had secrets in its environment, which its memory has too. */
+      contains_secrets: Generated<boolean>;
       is_internal: Generated<boolean>;
       /** PostgreSQL's driver tells large integers as text. */
       memory_bytes: string | null;

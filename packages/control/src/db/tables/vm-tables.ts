@@ -2,6 +2,7 @@
 
 import type { ColumnType, Generated } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
+import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { NextEvent } from "./event-tables.ts";
 import type { Json, SetTime } from "./columns.ts";
 
@@ -26,6 +27,9 @@ export interface VmColumns<Status extends string> {
   host_id: string;
   /** Null: erased, because its destruction has begun. */
   env: Json<Record<string, string | null>>;
+  /** Secrets of the environment, and the versions that it was given last. Null: none. Empty: its memory
+   *  may have some, from the snapshot that it began at. */
+  secrets: ColumnType<ShownSecret[] | null, string | null | undefined, string>;
   metadata: Json<Record<string, string>>;
   egress: Json<Egress>;
   egress_version: Generated<number>;

@@ -8,7 +8,7 @@ import type { Found } from "../../capacity/reservation.ts";
 import { ownerColumnsOf } from "../owned.ts";
 import type { VmKind } from "../vm-kind.ts";
 
-interface NewVmParams extends Pick<NewVmRow, "name" | "env" | "metadata"> {
+interface NewVmParams extends Pick<NewVmRow, "name" | "env" | "secrets" | "metadata"> {
   readonly size: Size;
   readonly egress: EgressParams;
   /** Null: it belongs to no resource. Names of those that do are free of the organization's names. */
@@ -24,7 +24,7 @@ export interface NewVmPlace extends Pick<Found, "egress"> {
 export function newVm(
   noun: VmKind["noun"],
   { orgId }: Tenant,
-  { name, size, env, metadata, egress: policy, owner }: NewVmParams,
+  { name, size, env, secrets, metadata, egress: policy, owner }: NewVmParams,
   { template, host, egress }: NewVmPlace,
 ): NewVmRow {
   return {
@@ -41,6 +41,7 @@ export function newVm(
     host_id: host.id,
     execution_id: newId("incarnation"),
     env,
+    secrets,
     metadata,
     egress: policy(egress),
   };

@@ -1,17 +1,28 @@
 import type { VmSpec } from "@skerry/contract/host-api/vm";
-import type { Queries } from "../../db/database.ts";
+import type { ShownSecret } from "@skerry/contract/vms/secrets";
+import type { Context } from "../../context.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { wholeEnv, type ShownEnv } from "../env.ts";
 import type { VmRow } from "../vm-kind.ts";
+import { secretsAtStart } from "./vm-secrets.ts";
 
 export interface PlacedVm extends VmRow {
   readonly template: string;
   readonly size: string;
   readonly env: ShownEnv;
+  readonly secrets: ShownSecret[] | null;
 }
 
-/** What its host is asked for: the row of a sandbox or of a machine, as it is when its VM is to start. */
-export async function vmSpecOf(db: Queries, row: PlacedVm): Promise<VmSpec> {
+/**
+ * What its host is asked for: the row of a sandbox or of a machine, as it is when its VM is to start. `given`: values
+ * of its secrets, where they were read for this start.
+ */
+export async function vmSpecOf(
+  context: Context,
+  row: PlacedVm,
+  given?: Readonly<Record<string, string>>,
+): Promise<VmSpec> {
+  const secrets = given ?? (await secretsAtStart(context, row));
   return {
     execution_id: row.execution_id,
     template: row.template,
@@ -19,7 +30,8 @@ export async function vmSpecOf(db: Queries, row: PlacedVm): Promise<VmSpec> {
     // A name of a host has no underscores.
     hostname: row.id.replace("_", "-"),
     env: wholeEnv(row.env),
-    egress: await hostEgress(db, row),
+    ...(Object.keys(secrets).length > 0 && { secrets }),
+    egress: await hostEgress(context.db, row),
     egress_version: row.egress_version,
   };
 }

@@ -8,6 +8,7 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { CLOSED_MODE } from "../../system/closed-folders.ts";
 import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
+import { forgetOthers } from "../record/waking-secrets.ts";
 import { endOfHost, paused, stopped, type EndReason } from "../lifecycle/end-reason.ts";
 import { cgroupName, uidsOf, type HostResources } from "../record/vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
@@ -73,6 +74,10 @@ export async function findVms(options: AdoptionOptions, handlers: AdoptionHandle
   const { resources, vmsFolder, owner } = options;
   await mkdir(vmsFolder, { recursive: true, mode: CLOSED_MODE });
   const folders = await readRecords(vmsFolder, owner);
+  await forgetOthers(
+    owner.instance,
+    folders.flatMap(({ found }) => (found.kind === "mine" ? [found.record] : [])),
+  );
   const claimed = await claimSlots(options, folders);
   const fates = await Promise.all(folders.map((one) => sort(options, handlers, one)));
   const strangers = await killStrangers(options, folders, claimed);

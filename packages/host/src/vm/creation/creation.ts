@@ -24,6 +24,7 @@ import type { NewVm } from "./new-vm.ts";
 import { buildOn } from "../build/build-on.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
 import { settled } from "../../system/settled.ts";
+import { canKeepSecrets, keepSecrets, keptSecrets } from "../record/waking-secrets.ts";
 
 /** The first record of a new VM. Takes its network slot. */
 export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {
@@ -111,10 +112,12 @@ function unstarted({ resources, instance }: CreationOptions, id: string, spec: V
 }
 
 /** What a warm clone already has, and the identity that it still lacks. */
-function started(warm: VmRecord, { hostname, env }: VmSpec): Started {
+function started(warm: VmRecord, { hostname, env, secrets }: VmSpec): Started {
   const { name, slot, process, below, memory_of, started_with } = warm;
   return {
-    ...{ name, slot, process, waking: { hostname, env } },
+    ...{ name, slot, process },
+    ...(secrets === undefined && { waking: { hostname, env } }),
+    ...(secrets !== undefined && canKeepSecrets() && { waking: { hostname, env, has_secrets: true } }),
     ...(below === undefined ? {} : { below }),
     ...(memory_of === undefined ? {} : { memory_of }),
     ...(started_with === undefined ? {} : { started_with }),
@@ -131,8 +134,9 @@ async function wake(
   const { record } = newVm;
   const { live } = warm;
   try {
-    await takeOver(options, warm.record, record);
-    newVm.acknowledge();
+    await takeOver(options, warm.record, record, spec);
+    // A host process that starts before the end of this must find what the guest still lacks.
+    if (record.waking !== undefined) newVm.acknowledge();
     // Until its policy is in force the slot drops every packet, and no command of the user runs before both
     // are done.
     await settled([loadPolicy(options.resources, record), awaken(live, spec)]);
@@ -143,7 +147,9 @@ async function wake(
     live.channel.close("it could not be woken");
     await rm(warm.record.folder, { recursive: true, force: true });
     // The new slot is taken first: where none is free, only the caller releases the old one.
-    const next = { ...record, ...unstarted(options, record.id, spec) };
+    const { waking, ...rest } = record;
+    const promised = newVm.isAcknowledged && waking !== undefined ? { waking } : {};
+    const next = { ...rest, ...promised, ...unstarted(options, record.id, spec) };
     try {
       await releaseResources(options.resources, record);
     } catch (failure) {
@@ -157,9 +163,15 @@ async function wake(
 
 /** The rename makes the clone this VM: a host process that starts before it removes the folder like that
  *  of any warm clone, and one that starts after it finishes the waking. */
-async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record: VmRecord): Promise<void> {
+async function takeOver(
+  { vmsFolder }: CreationOptions,
+  waited: VmRecord,
+  record: VmRecord,
+  { secrets }: VmSpec,
+): Promise<void> {
   await settled([
     prepareRecord(record, waited.folder),
+    ...(record.waking?.has_secrets && secrets !== undefined ? [keepSecrets(record, secrets)] : []),
     rm(record.folder, { recursive: true, force: true }),
     checkDiskReserve(vmsFolder),
   ]);
@@ -178,7 +190,8 @@ export async function finishWaking(
   const { record } = newVm;
   await rules.replace(slots.slot(record.slot), record.egress);
   const live = await adoptClone(record, { deadlineMs: HUNG_AFTER_MS, signal });
-  await giveIdentity(live, waking);
+  const secrets = waking.has_secrets ? await keptSecrets(record) : {};
+  await giveIdentity(live, { ...waking, secrets });
   signal.throwIfAborted();
   return live;
 }

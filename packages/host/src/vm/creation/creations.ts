@@ -8,6 +8,7 @@ import type { VmTable } from "../lifecycle/vm-table.ts";
 import { keepsDisk, saveRecord, shown, type VmRecord } from "../record/record.ts";
 import { mainOf, type LiveVm } from "../start/clone.ts";
 import { NewVm } from "./new-vm.ts";
+import { forgetSecrets } from "../record/waking-secrets.ts";
 
 export type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
 
@@ -34,7 +35,8 @@ export class Creations {
   async #create(newVm: NewVm, bring: Bring, signal: AbortSignal): Promise<Vm> {
     try {
       const live = await bring(newVm, signal);
-      const { machine, waking: _over, ...made } = newVm.record;
+      const waked = newVm.record;
+      const { machine, waking: _over, ...made } = waked;
       const record: VmRecord = {
         ...made,
         ...{ status: "running", started_at: new Date().toISOString() },
@@ -42,11 +44,13 @@ export class Creations {
       };
       newVm.record = record;
       await saveRecord(record);
+      await forgetSecrets(waked);
       const main = await mainOf(record, live);
       this.#lifecycle.watch(record, live, main, { isUnused: newVm.isUnused && main === undefined });
       return shown(record);
     } catch (error) {
       const { record, isAcknowledged } = newVm;
+      await forgetSecrets(record);
       const reason = error instanceof Error ? error.message : "it could not be started";
       if (newVm.staysPaused) await this.#lifecycle.endNoisily(record, paused);
       else if (isAcknowledged && !signal.aborted) await this.#lifecycle.failAcknowledged(record, reason);

@@ -88,9 +88,12 @@ export async function goOn(
   }
   const live = await resumePaused(newVm, restored);
   // Its agent does this before what it is asked later, so nobody waits for its answer. One that cannot do it ends.
-  wakeGuest(live.channel).catch((error: unknown) => {
-    live.channel.close(`the guest did not take the time: ${String(error)}`);
-  });
+  const { spec } = request;
+  (spec.secrets === undefined ? wakeGuest(live.channel) : giveIdentity(live, spec)).catch(
+    (error: unknown) => {
+      live.channel.close(`the guest did not take the time: ${String(error)}`);
+    },
+  );
   return live;
 }
 

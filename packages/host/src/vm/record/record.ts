@@ -58,7 +58,11 @@ const BuildRecord = Type.Object(
 export type BuildRecord = Static<typeof BuildRecord>;
 
 /** The identity that a warm clone gets when it is taken. */
-const Waking = Type.Pick(VmSpec, ["hostname", "env"]);
+const Waking = Type.Object({
+  ...Type.Pick(VmSpec, ["hostname", "env"]).properties,
+  /** Where they are says waking-secrets.ts. */
+  has_secrets: Type.Optional(Type.Literal(true)),
+});
 export type Waking = Static<typeof Waking>;
 
 export interface VmRecord extends Vm {

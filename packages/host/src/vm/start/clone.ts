@@ -186,16 +186,17 @@ function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
   });
 }
 
-export interface Identity extends Pick<VmSpec, "hostname" | "env">, Partial<CommandDefaults> {}
+export interface Identity extends Pick<VmSpec, "hostname" | "env" | "secrets">, Partial<CommandDefaults> {}
 
 /** All clones of a template wake with the same identity. This gives the clone its own, before any command
  *  of the user runs. */
 export async function giveIdentity(
   { channel }: LiveVm,
-  { hostname, env, user, workdir }: Identity,
+  { hostname, env, secrets, user, workdir }: Identity,
 ): Promise<void> {
   await configure(channel, {
-    ...{ hostname, machine_id: randomBytes(16).toString("hex"), ...clockAndEntropy(), env },
+    ...{ hostname, machine_id: randomBytes(16).toString("hex"), ...clockAndEntropy() },
+    env: { ...env, ...secrets },
     ...(user == null ? {} : { user }),
     ...(workdir == null ? {} : { workdir }),
   });

@@ -11,6 +11,7 @@ from .._page import CountedPage
 from .._request import CREATE_WITHIN_S, Request, vm_filter
 from ..types import (
     EgressRequest,
+    SandboxCreateRequestSecrets,
     SandboxCreateRequestMode,
     SandboxForks,
     SandboxInfo,
@@ -45,6 +46,7 @@ class AsyncSandboxes(AsyncVmCalls):
         auto_resume: Optional[bool] = None,
         size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
+        secrets: Optional[Sequence[SandboxCreateRequestSecrets]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
         idempotency_key: Optional[str] = None,
@@ -68,6 +70,7 @@ class AsyncSandboxes(AsyncVmCalls):
             "auto_resume": auto_resume,
             "size": size,
             "env": env,
+            "secrets": secrets,
             "metadata": metadata,
             "egress": egress,
         }

@@ -13,6 +13,7 @@ from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, QueryValue, Request, vm_f
 from ..errors import SkerryConnectionError
 from ..types import (
     EgressRequest,
+    MachineCreateRequestSecrets,
     Machine,
     MachineForks,
     MachineCreateRequestAutostop,
@@ -46,6 +47,7 @@ class Machines(VmCalls):
         name: Optional[str] = None,
         size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
+        secrets: Optional[Sequence[MachineCreateRequestSecrets]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
         command: Optional[str] = None,
@@ -72,6 +74,7 @@ class Machines(VmCalls):
             "name": name,
             "size": size,
             "env": env,
+            "secrets": secrets,
             "metadata": metadata,
             "egress": egress,
             "command": command,

@@ -6,7 +6,7 @@ from typing import List
 
 from ..._paths import segment
 from ..._request import Request
-from ...types import Secret, SecretHistory, SecretList
+from ...types import Secret, SecretDeleted, SecretHistory, SecretList
 from .._http import Http
 
 
@@ -54,11 +54,12 @@ class Secrets:
             Secret,
         )
 
-    def delete(self, name: str) -> None:
-        """Delete a secret. With all its versions.
+    def delete(self, name: str) -> SecretDeleted:
+        """Delete a secret. With all its versions. Sandboxes and machines that have it keep it until they end or start
+        again; the answer names them.
 
         Needs the scope ``secrets:write``.
 
         Errors of its own: ``secret_not_found``.
         """
-        self._http.done(Request("DELETE", f"/v1/secrets/{segment(name)}"))
+        return self._http.json(Request("DELETE", f"/v1/secrets/{segment(name)}"), SecretDeleted)
