@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
+import { fullTest } from "./support/full-test.ts";
 import { run } from "./support/run.ts";
 import { startPlatform, until, waitingClones } from "./support/platform.ts";
 
@@ -95,3 +96,23 @@ test("a machine that starts again has the newest version, and says which one", a
   expect(await printedIn(id)).toBe("second");
   await client.machines.destroy(id);
 });
+
+fullTest(
+  "a Dockerfile's step reads a secret, and neither a later step nor the template nor the host has it",
+  async () => {
+    await client.secrets.set("TOKEN", { value: VALUE });
+    const text = [
+      "FROM base",
+      "RUN --mount=type=secret,id=TOKEN wc -c </run/secrets/TOKEN >/size",
+      "RUN ls /run/secrets >/left || true",
+    ].join("\n");
+    const { template_id } = await client.templates.build(
+      { name: "with-secret", context: true, dockerfile: { text }, secrets: [{ name: "TOKEN" }] },
+      { context: new Blob([new Uint8Array(1024)]).stream() },
+    );
+    const sandbox = await client.sandboxes.create({ template: template_id ?? "" });
+    expect((await sandbox.execute("cat /size /left")).stdout).toBe(`${VALUE.length}\n`);
+    await sandbox.destroy();
+    expect(await filesWith(...forms)).toBe("");
+  },
+);

@@ -10,6 +10,8 @@ import {
   TEMPLATE_TAG_PATTERN,
 } from "../templates/template-name.ts";
 import { EgressRequest } from "../vms/egress.ts";
+import { VM_SECRETS_MAX } from "../secrets/secret-bounds.ts";
+import { SecretName } from "../secrets/secret.ts";
 import { DOCKERFILE_TEXT_MAX_CHARS } from "./context-bounds.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -167,6 +169,27 @@ export const BuildRequest = named(
           maxProperties: BUILD_STEPS_MAX,
           description:
             "What the context will hold, by the paths that `copy` names, `.` for all of it, and no others: with it the build begins behind the steps whose results are cached. docs/templates.md says how a digest is made.",
+        },
+      ),
+    ),
+    secrets: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({ ...SecretName, description: "Name of the secret." }),
+            as: Type.Optional(
+              Type.String({
+                ...SecretName,
+                description: "The `id` of the mount; default: the name of the secret.",
+              }),
+            ),
+          },
+          closed,
+        ),
+        {
+          maxItems: VM_SECRETS_MAX,
+          description:
+            "Secrets of the organization for `RUN --mount=type=secret,id=NAME` of the Dockerfile. Each step gets their versions of its moment; no layer, no key of the cache and no row has them. Needs the scope `secrets:read` as well.",
         },
       ),
     ),

@@ -47,9 +47,10 @@ export const scopeReach = {
     what: "Values of secrets that are in no sandbox or machine yet",
     by: [
       ["secrets:read", "machines:write"],
+      ["secrets:read", "templates:write"],
       ["secrets:read", "sandboxes:write", "sandboxes:execute"],
     ],
-    how: "No call reads a value. A machine's command, and commands in a new sandbox, read the secrets that it is created with.",
+    how: "No call reads a value. A machine's command, commands in a new sandbox and a build's Dockerfile read the secrets that they are given.",
   },
   members: {
     what: "What other members may",

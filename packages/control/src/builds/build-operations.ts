@@ -38,6 +38,9 @@ const creationErrors = [
   ...startErrors,
   "invalid_env",
   "name_taken",
+  "secret_damaged",
+  "secret_not_found",
+  "secrets_unavailable",
   "snapshot_has_secrets",
   "unknown_snapshot",
 ] as const;

@@ -19,6 +19,7 @@ import { checkTemplateName, findOwnTemplate } from "../templates/own-templates.t
 import { readableSnapshot } from "../snapshots/snapshots.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
+import { openAsked } from "../vms/creation/vm-secrets.ts";
 import { readDurationWithin } from "../values/durations.ts";
 import { readSize } from "../values/sizes.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
@@ -72,6 +73,7 @@ export async function readBuildParams(
   checkContext(request);
   checkDigests(request, plan);
   checkEnv(plan.config.env);
+  await checkSecrets(context, caller, request);
   const { env, user, workdir } = plan.config;
   const start = startOf(request.start);
   const bounds = readBuildBounds(context, request);
@@ -223,6 +225,22 @@ function checkContext({ steps = [], dockerfile, context, git, archive }: BuildRe
       context: { field: "context" },
     },
   );
+}
+
+/** Throws where one could not be given now. */
+async function checkSecrets(
+  context: Context,
+  caller: Caller,
+  { secrets = [], dockerfile }: BuildRequest,
+): Promise<void> {
+  if (secrets.length === 0) return;
+  if (dockerfile === undefined)
+    throw new SkerryError("bad_request", '"secrets" are for a Dockerfile, and there is none.', {
+      remediation:
+        'Give "dockerfile", whose `RUN --mount=type=secret,id=NAME` reads them, or leave them out.',
+      context: { field: "secrets" },
+    });
+  await openAsked(context, caller, secrets);
 }
 
 /** The request is kept, so it tells nothing that no step asks for. */

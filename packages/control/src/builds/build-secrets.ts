@@ -1,11 +1,12 @@
 // PUT /v1/builds/{id}/secrets/{name}: a value that a Dockerfile's `RUN --mount=type=secret` reads. It goes straight into the memory of the build's
-// microVM: no row, no log and no layer has it, and it is gone with the step.
+// microVM: no row, no log and no layer has it, and it is gone with the Dockerfile.
 
 import { SECRETS_FOLDER } from "@skerry/build-plan/scripts/image-scripts";
 import { BUILD_SECRET_MAX_BYTES } from "@skerry/contract/builds/context-bounds";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { BoundedUpload, uploadTooLarge } from "../vms/files/bounded-upload.ts";
+import { secretFile } from "./step-secrets.ts";
 import { waitingVm, whileAwaited, type Upload } from "./build-context.ts";
 
 /** Resolves when the build has it. The same name twice is the newer value. Throws `context_missing`, and where the build does not wait for
@@ -29,8 +30,7 @@ async function writeSecret(
   const bounded = new BoundedUpload(content, BUILD_SECRET_MAX_BYTES);
   try {
     await client.files.makeDirectory(vm, SECRETS_FOLDER, 0o700, gone);
-    const file = { path: `${SECRETS_FOLDER}/${name}`, mode: 0o600, sizeBytes: undefined, content: bounded };
-    await client.files.write(vm, file, gone);
+    await client.files.write(vm, { ...secretFile(name), sizeBytes: undefined, content: bounded }, gone);
   } catch (error) {
     throw bounded.exceeded ? uploadTooLarge(BUILD_SECRET_MAX_BYTES) : error;
   }

@@ -31,7 +31,9 @@ export async function carryOut(
   const startedMs = performance.now();
   if (step.status === "waiting")
     await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
-  const exit = await runStep(context, { client, vm, step, mayLogIn, leftMs: row.left_ms, stop });
+  const { left_ms: leftMs, request } = row;
+  const secrets = request.secrets ?? [];
+  const exit = await runStep(context, { client, vm, step, mayLogIn, secrets, leftMs, stop });
   const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
   const tookMs = performance.now() - startedMs;
   const hasFailed = exit.exit_code !== 0 || exit.signal !== null || exit.timed_out;

@@ -18,6 +18,7 @@ import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";
 import { hasRegistryLogins, openRegistryLogins, type RegistryLogin } from "../registries/registries.ts";
 import type { StepRow } from "./build-store.ts";
+import { removeFromBuild } from "./step-secrets.ts";
 
 interface Access {
   readonly client: HostClient;
@@ -64,9 +65,7 @@ export async function takeRegistryAccess(
   { client, vm }: Pick<Access, "client" | "vm">,
   stop: AbortSignal,
 ): Promise<void> {
-  await client.files.remove(vm, REGISTRY_FOLDER, true, stop).catch((error: unknown) => {
-    if (!(error instanceof SkerryError && error.code === "file_not_found")) throw error;
-  });
+  await removeFromBuild({ client, vm }, REGISTRY_FOLDER, stop);
 }
 
 /** A push goes to the registry itself. Of the settings it needs only the one that says whether that registry has TLS. */

@@ -11,6 +11,8 @@ import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";
 import { appendLines } from "./build-log-store.ts";
 import { giveRegistryAccess, takeRegistryAccess, usesRegistries } from "./registry-access.ts";
+import type { AskedSecret } from "../vms/creation/vm-secrets.ts";
+import { giveSecrets, takeSecrets } from "./step-secrets.ts";
 import { beginStep, type StepRow } from "./build-store.ts";
 import { stepEnv } from "./context-dockerfile.ts";
 
@@ -29,6 +31,8 @@ export interface StepRun {
   readonly vm: VmRef;
   readonly step: StepRow;
   readonly mayLogIn: boolean;
+  /** Of the organization, for a Dockerfile. */
+  readonly secrets: readonly AskedSecret[];
   /** Until the build has to end. */
   readonly leftMs: number;
   readonly stop: AbortSignal;
@@ -42,6 +46,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
   if (step.status === "waiting") {
     // Before it is noted as begun: what this replica does not get to, the next one does.
     if (usesRegistries(step)) await giveRegistryAccess(context, run, stop);
+    if (step.kind === "dockerfile") await giveSecrets(context, { ...run, orgId: step.org_id }, stop);
     await beginStep(context.db, step);
   }
   // The same id twice is one command.
@@ -69,6 +74,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
     if (event.kind !== "exit") continue;
     await log.flush();
     if (usesRegistries(step)) await takeRegistryAccess(run, stop);
+    if (step.kind === "dockerfile") await takeSecrets(run, stop);
     if (event.state.exit !== null) return event.state.exit;
   }
   throw new SkerryError("host_unavailable", "The output of a step ended before the step.");

@@ -310,6 +310,15 @@ export const ways: readonly Way[] = [
       await by.post(`/v1/sandboxes/${id}/execute`, { command: "env" });
     },
   ],
+  [
+    "secrets",
+    "builds a Dockerfile that has it",
+    (by) =>
+      by.post("/v1/templates", {
+        ...{ name: "stolen", context: true, dockerfile: {} },
+        secrets: [{ name: "UNUSED" }],
+      }),
+  ],
   ["secrets", "reads it", (by) => says(SECRET, by.call("GET", "/v1/secrets"))],
   ["secrets", "reads its versions", (by) => says(SECRET, by.call("GET", "/v1/secrets/UNUSED"))],
   [

@@ -1087,6 +1087,18 @@ class BuildRequestDockerfile(TypedDict, total=False):
     args: Dict[str, str]
 
 
+_BuildRequestSecretsReserved = TypedDict("_BuildRequestSecretsReserved", {"as": str}, total=False)
+
+
+class _BuildRequestSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+
+
+class BuildRequestSecrets(_BuildRequestSecretsNamed, _BuildRequestSecretsReserved):
+    pass
+
+
 class BuildRequestStartReady(TypedDict, total=False):
     #: It takes connections.
     port: int
@@ -1138,6 +1150,10 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     #: What the context will hold, by the paths that `copy` names, `.` for all of it, and no others: with it the build
     #: begins behind the steps whose results are cached. docs/templates.md says how a digest is made.
     context_digests: Dict[str, str]
+    #: Secrets of the organization for `RUN --mount=type=secret,id=NAME` of the Dockerfile. Each step gets their
+    #: versions of its moment; no layer, no key of the cache and no row has them. Needs the scope `secrets:read` as
+    #: well.
+    secrets: List[BuildRequestSecrets]
     #: Carry out every step, also where its result is cached. Default: false.
     no_cache: bool
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.

@@ -1,7 +1,6 @@
 // `skerry template build`: a folder, commands, an image, a repository or a snapshot becomes a template. What a folder is is detected here, so that
 // `--plan` asks no server.
 
-import { readFile } from "node:fs/promises";
 import type { BuildRequest } from "@skerry/contract/builds/build-request";
 import type { DetectedApp } from "@skerry/build-plan/build-plan";
 import { isId } from "@skerry/contract/ids";
@@ -14,6 +13,7 @@ import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors/errors.ts";
 import { addExamples, collectPair, collectText, given, portNumber } from "../../input/options.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
+import { collectBuildSecret, readBuildSecrets, type BuildSecret } from "./build-secrets.ts";
 import { printPlan } from "./build-plan-text.ts";
 import { followToEnd } from "./follow-to-end.ts";
 import { readImageArchive } from "./image-archive.ts";
@@ -34,7 +34,7 @@ interface BuildFlags extends EgressFlags {
   readonly dockerfile?: string;
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
-  readonly secret?: Readonly<Record<string, string>>;
+  readonly secret?: readonly BuildSecret[];
   readonly env?: Readonly<Record<string, string>>;
   readonly size?: string;
   readonly timeout?: string;
@@ -68,9 +68,9 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--target <stage>", "the Dockerfile's stage to build")
     .option("--build-arg <KEY=VALUE>", "an ARG of the Dockerfile (repeatable)", collectPair)
     .option(
-      "--secret <NAME=FILE>",
-      "what the file holds, for RUN --mount=type=secret,id=NAME of the Dockerfile (repeatable)",
-      collectPair,
+      "--secret <NAME[=FILE]>",
+      "a secret of the organization, or what the file holds, for RUN --mount=type=secret,id=NAME of the Dockerfile (repeatable)",
+      collectBuildSecret,
     )
     .option("--env <KEY=VALUE>", "a variable of the build and of what runs (repeatable)", collectPair)
     .option("--start <command>", "run it while the template is frozen: its clones wake with it running")
@@ -212,9 +212,10 @@ async function runBuild(cli: Cli, self: Command, { folder, found, flags }: Templ
     });
   const client = await cli.client(self);
   for (const sentence of found.why) await cli.output.note(sentence);
-  const secrets = await readSecrets(flags.secret);
+  const { stored, values: secrets } = await readBuildSecrets(flags.secret);
   await using sent = await openContext(flags, found, folder);
-  const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
+  const egress = egressRequest(flags);
+  const bounds = given({ size, timeout, step_timeout: stepTimeout, egress, secrets: stored });
   const cache = flags.cache === false ? { no_cache: true } : {};
   const request = { name, ...given({ tag }), ...bounds, ...cache, ...sent.request } as BuildRequest;
   const build = await followToEnd(cli, client, (told) =>
@@ -244,9 +245,4 @@ async function openContext(
   if (archive !== undefined) return { request: app.request, ...(await readImageArchive(archive)) };
   const sent = folder === undefined ? app : await packFolder({ ...folder, app }, cache !== false);
   return { ...sent, async [Symbol.asyncDispose]() {} };
-}
-
-async function readSecrets(files: BuildFlags["secret"] = {}): Promise<Readonly<Record<string, string>>> {
-  const read = async ([name, file]: [string, string]) => [name, await readFile(file, "utf8")] as const;
-  return Object.fromEntries(await Promise.all(Object.entries(files).map(read)));
 }

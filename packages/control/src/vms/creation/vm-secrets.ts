@@ -9,7 +9,7 @@ import type { Context } from "../../context.ts";
 import { ofOrganization, openSecrets } from "../../secrets/secrets.ts";
 import { checkEnv } from "../../values/check-env.ts";
 
-interface AskedSecret {
+export interface AskedSecret {
   readonly name: string;
   readonly as?: string;
 }
@@ -30,26 +30,44 @@ export async function askedSecrets(
   { secrets: asked = [], env }: { readonly secrets?: readonly AskedSecret[]; readonly env: Variables },
 ): Promise<GivenSecrets> {
   if (asked.length === 0) return { secrets: [], values: {} };
-  // What runs in the VM reads them, so its creation is a way to read.
-  if (!caller.scopes.has("secrets:read"))
-    throw new SkerryError("forbidden", 'A VM with "secrets" needs the scope "secrets:read" as well.', {
-      context: { field: "secrets" },
-    });
-  const secrets = asked.map(({ name, as = name }) => ({ name, as, version: null, given_at: null }));
-  refuseTwice(secrets, env);
-  const given = await open(context, caller, secrets);
-  const missing = given.secrets.find(({ version }) => version === null);
-  if (missing !== undefined)
-    throw new SkerryError("secret_not_found", `There is no secret ${missing.name}.`, {
-      context: { field: "secrets", name: missing.name },
-    });
+  refuseTwice(asked, env);
+  const given = await openAsked(context, caller, asked);
   checkEnv({ ...env, ...given.values });
   return given;
 }
 
-function refuseTwice(secrets: readonly ShownSecret[], env: Variables): void {
+/** Throws `forbidden` or `secret_not_found`. */
+export async function openAsked(
+  context: Context,
+  caller: Pick<Caller, "orgId" | "scopes">,
+  asked: readonly AskedSecret[],
+): Promise<GivenSecrets> {
+  // What runs in the VM reads them, so its creation is a way to read.
+  if (!caller.scopes.has("secrets:read"))
+    throw new SkerryError("forbidden", '"secrets" needs the scope "secrets:read" as well.', {
+      context: { field: "secrets" },
+    });
+  return openNamed(context, caller, asked);
+}
+
+/** The same for a caller who was allowed to before. Throws `secret_not_found`. */
+export async function openNamed(
+  context: Context,
+  tenant: Pick<Caller, "orgId">,
+  asked: readonly AskedSecret[],
+): Promise<GivenSecrets> {
+  const secrets = asked.map(({ name, as = name }) => ({ name, as, version: null, given_at: null }));
+  const given = await open(context, tenant, secrets);
+  const missing = given.secrets.find(({ version }) => version === null);
+  if (missing === undefined) return given;
+  throw new SkerryError("secret_not_found", `There is no secret ${missing.name}.`, {
+    context: { field: "secrets", name: missing.name },
+  });
+}
+
+function refuseTwice(secrets: readonly AskedSecret[], env: Variables): void {
   const taken = new Set(Object.keys(env));
-  for (const { as } of secrets) {
+  for (const { name, as = name } of secrets) {
     if (taken.has(as))
       throw new SkerryError("invalid_env", `The variable ${as} is given twice.`, {
         remediation: 'Give a secret another variable with "as", or leave the variable out of "env".',
