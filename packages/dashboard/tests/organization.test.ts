@@ -124,3 +124,30 @@ test("who may change nothing sees the same, and which scope is lacking", async (
   ]);
   expect(await page.getByText("Change a limit").count()).toBe(0);
 });
+
+test("a secret is set, rolled back and deleted, and its value is nowhere on the page and in nothing that can be copied", async () => {
+  const { page } = dashboard;
+  await dashboard.logIn(world.token, "/organization");
+  await page.getByText("Set a secret").click();
+  for (const value of ["hunter2-old", "hunter2-new"]) {
+    await page.getByRole("group").filter({ hasText: "Set a secret" }).getByLabel("Name").fill("API_KEY");
+    await page.getByLabel("Value").fill(value);
+    await page.getByRole("button", { name: "Copy as: Set the secret" }).click();
+    const copies = page.getByRole("group", { name: "Copy as" });
+    await copies.getByText("skerry secret set API_KEY").waitFor();
+    expect(await copies.innerText()).not.toContain("hunter2");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Set the secret", exact: true }).click();
+    await page.getByText(`API_KEY has version ${value.endsWith("old") ? 1 : 2} now.`).waitFor();
+    expect(await page.getByLabel("Value").inputValue()).toBe("");
+  }
+  await page.getByText("Versions").click();
+  await page.getByRole("button", { name: "Roll back API_KEY to version 1", exact: true }).click();
+  await page.getByText("API_KEY has version 3 now.").waitFor();
+  expect(await page.content()).not.toContain("hunter2");
+  expect(await dashboard.faults()).toEqual([]);
+  await page.getByRole("button", { name: "Delete API_KEY", exact: true }).click();
+  await page.getByRole("button", { name: "Delete API_KEY: yes" }).click();
+  await page.getByText("API_KEY is deleted.").waitFor();
+  expect((await world.call("GET", "/v1/secrets")).body).toEqual({ items: [] });
+});

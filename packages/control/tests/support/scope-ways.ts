@@ -7,6 +7,8 @@ import { FRIENDLY_PORT } from "./fake-ports.ts";
 import type { Answer, World } from "./world.ts";
 
 export const SECRET = "the secret that is in it";
+/** Of their organization, and in none of its VMs. */
+const unused = { secrets: [{ name: "UNUSED" }] };
 
 /** What others of the organization have, and the token does not own. */
 export type Theirs = Readonly<
@@ -300,24 +302,20 @@ export const ways: readonly Way[] = [
   [
     "secrets",
     "runs a command in a machine that has it",
-    (by) => by.post("/v1/machines", { template: "base", command: "env", secrets: [{ name: "UNUSED" }] }),
+    (by) => by.post("/v1/machines", { template: "base", command: "env", ...unused }),
   ],
   [
     "secrets",
     "runs a command in a sandbox that has it",
     async (by) => {
-      const { id } = await by.post("/v1/sandboxes", { template: "base", secrets: [{ name: "UNUSED" }] });
+      const { id } = await by.post("/v1/sandboxes", { template: "base", ...unused });
       await by.post(`/v1/sandboxes/${id}/execute`, { command: "env" });
     },
   ],
   [
     "secrets",
     "builds a Dockerfile that has it",
-    (by) =>
-      by.post("/v1/templates", {
-        ...{ name: "stolen", context: true, dockerfile: {} },
-        secrets: [{ name: "UNUSED" }],
-      }),
+    (by) => by.post("/v1/templates", { name: "stolen", context: true, dockerfile: {}, ...unused }),
   ],
   ["secrets", "reads it", (by) => says(SECRET, by.call("GET", "/v1/secrets"))],
   ["secrets", "reads its versions", (by) => says(SECRET, by.call("GET", "/v1/secrets/UNUSED"))],

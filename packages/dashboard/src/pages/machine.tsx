@@ -16,6 +16,7 @@ import { Change } from "../vm/change.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
 import { CONSOLE_LINES, deed } from "../vm/vm-requests.ts";
+import { secretsText } from "../vm/secrets-text.ts";
 
 const LOOK_EVERY_MS = 3_000;
 
@@ -109,6 +110,7 @@ function Details({ machine }: { readonly machine: Machine }) {
           ["Restarts", machine.restarts],
           ["Exit code", machine.exit_code],
           ["Next start", machine.restart_at === null ? null : <When at={machine.restart_at} />],
+          ["Secrets", secretsText(machine.secrets)],
           ["Host", machine.host_id],
           ["Created", <When at={machine.created_at} />],
           ["Started", <When at={machine.started_at} />],

@@ -11,6 +11,7 @@ import { Change } from "../vm/change.tsx";
 import { sandboxKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
 import { deed } from "../vm/vm-requests.ts";
+import { secretsText } from "../vm/secrets-text.ts";
 
 const LONGER = "10m";
 
@@ -95,6 +96,7 @@ function Details({ of: sandbox }: OfSandbox) {
           ["Started", <When at={sandbox.started_at} />],
           ["Metadata", labels(sandbox.metadata)],
           ["Environment", labels(sandbox.env)],
+          ["Secrets", secretsText(sandbox.secrets)],
         ]}
       />
       {sandbox.status !== "destroyed" && sandbox.status !== "failed" && <ChangeSandbox sandbox={sandbox} />}

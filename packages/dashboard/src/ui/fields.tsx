@@ -18,6 +18,8 @@ interface FieldSchema {
   readonly maximum?: number;
   /** Of a text of several lines: how many of them are seen. */
   readonly rows?: number;
+  /** Of a text that is not to be read over a shoulder. */
+  readonly masked?: boolean;
   readonly required?: boolean;
 }
 
@@ -52,6 +54,8 @@ export function Field({ schema, name, label, value, onInput, choices, fault }: F
         <textarea
           {...common}
           rows={field.rows}
+          class={field.masked === true ? "masked" : ""}
+          autocomplete="off"
           required={field.required === true}
           spellcheck={false}
           onInput={(event) => onInput(event.currentTarget.value)}
