@@ -36,6 +36,11 @@ test("each step of a Dockerfile has the version of its moment under the id that 
   const { id } = await sent({ secrets: [{ name: "NPM_TOKEN", as: "npm" }] });
   await world.call("PUT", "/v1/secrets/NPM_TOKEN", { body: { value: VALUE } });
   const written: unknown[] = [];
+  world.host.executions.imageStep = (execution) => {
+    execution.write(`STEP 1: ${VALUE.slice(0, 9)}`);
+    execution.write(`${VALUE.slice(9)}\n${"x".repeat(4_090)}${VALUE}${"y".repeat(10_000)}`);
+    execution.end(0);
+  };
   const set = files.set.bind(files);
   files.set = (path, file) => {
     if (path.startsWith(`${FOLDER}/n`)) written.push([path, file.mode, file.content.toString()]);
@@ -43,10 +48,14 @@ test("each step of a Dockerfile has the version of its moment under the id that 
   };
   await activateBuilder(world);
   files.set = set;
+  world.host.executions.imageStep = undefined;
   const { status, error } = await buildNow(world, id);
   expect([status, error]).toEqual(["ready", null]);
   expect(written).toEqual([[`${FOLDER}/npm`, 0o600, VALUE]]);
   expect(files.has(`${FOLDER}/npm`)).toBe(false);
+  const log = (await world.call("GET", `/v1/builds/${id}/logs`)).text;
+  expect(log).toContain(`STEP 1: ${"*".repeat(VALUE.length)}"`);
+  expect(log).not.toContain(VALUE.slice(0, 9));
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer as count from (
       select to_jsonb(builds)::text as content from builds

@@ -5,6 +5,7 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import type { Machine } from "@skerry/contract/machines/machine";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import { runEnder } from "../src/sandboxes/run-ender.ts";
 import { Members } from "./support/members.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -172,4 +173,34 @@ test("without the root key a VM with secrets is refused, and one without is made
     body: { code: "secret_damaged" },
   });
   expect((await create("sandboxes", {})).status).toBe(201);
+});
+
+test("what a machine prints of its secrets is no line of its log, in any version that is kept", async () => {
+  await set("API_KEY", "an older value");
+  const { body } = await create<Machine>("machines", { secrets: [{ name: "API_KEY" }] });
+  world.host.console.print(body.id, "old: an older ");
+  world.host.console.print(
+    body.id,
+    `value\nbasic: ${btoa(`user:${VALUE}`)}\n${"x".repeat(16 * 1024 - 3)}${VALUE}\n`,
+  );
+  await set("API_KEY", VALUE);
+  const { lines } = (await world.call<{ lines: string[] }>("GET", `/v1/machines/${body.id}/logs`)).body;
+  expect(lines[0]).toBe(`old: ${"*".repeat(14)}`);
+  expect(lines.join("")).not.toContain(VALUE.slice(0, 8));
+  expect(Buffer.from(lines[1]?.split(" ")[1] ?? "", "base64").toString()).not.toContain(VALUE.slice(2, -2));
+});
+
+test("output of a command that is kept has no secret of its sandbox, and as many bytes", async () => {
+  await set("API_KEY", VALUE);
+  const { body } = await create<Sandbox>("sandboxes", { secrets: [{ name: "API_KEY" }] });
+  const begun = await world.call<{ id: string }>("POST", `/v1/sandboxes/${body.id}/executions`, {
+    body: { command: "forever", keep_output: true },
+  });
+  const fake = world.host.executions.last;
+  fake.write(`it is ${VALUE}\n`);
+  fake.end(0);
+  await runEnder(world.context, 1_000).activate(new AbortController().signal);
+  const { rows } = await sql<{ stdout: Buffer }>`
+    select stdout from kept_executions where id = ${begun.body.id}`.execute(world.db);
+  expect(rows[0]?.stdout.toString()).toBe(`it is ${"*".repeat(VALUE.length)}\n`);
 });

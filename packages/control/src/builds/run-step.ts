@@ -13,6 +13,8 @@ import { appendLines } from "./build-log-store.ts";
 import { giveRegistryAccess, takeRegistryAccess, usesRegistries } from "./registry-access.ts";
 import type { AskedSecret } from "../vms/creation/vm-secrets.ts";
 import { giveSecrets, takeSecrets } from "./step-secrets.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import { ofOrganization, redactorOf } from "../secrets/secrets.ts";
 import { beginStep, type StepRow } from "./build-store.ts";
 import { stepEnv } from "./context-dockerfile.ts";
 
@@ -63,8 +65,10 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
     },
     stop,
   );
+  const names = run.secrets.map(({ name }) => name);
+  const redactor = await redactorOf(context, ofOrganization({ orgId: step.org_id }), names);
   const output = await client.executions.follow(ref, { after: step.position, hold: true }, stop);
-  using log = new StepLog(context, step);
+  using log = new StepLog(context, step, redactor);
   const startMs = performance.now();
   for await (const event of output) {
     await log.take(event);
@@ -84,6 +88,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
 class StepLog implements Disposable {
   readonly #context: Context;
   readonly #step: StepRow;
+  readonly #redactor: Redactor;
   readonly #decoder = new StringDecoder("utf8");
   #rest = "";
   #lines: string[] = [];
@@ -97,9 +102,10 @@ class StepLog implements Disposable {
   /** One that has failed is what the next one that is waited for throws. */
   #written: Promise<void> = Promise.resolve();
 
-  constructor(context: Context, step: StepRow) {
+  constructor(context: Context, step: StepRow, redactor: Redactor) {
     this.#context = context;
     this.#step = step;
+    this.#redactor = redactor;
     this.#position = this.#linesPosition = step.position;
   }
 
@@ -121,7 +127,7 @@ class StepLog implements Disposable {
   async flush(): Promise<void> {
     if (this.#isFull) this.#skip();
     const rest = this.#rest + this.#decoder.end();
-    if (rest !== "") this.#lines.push(rest);
+    if (rest !== "") this.#cut(rest);
     this.#rest = "";
     this.#linesPosition = this.#position;
     await this.#write();
@@ -139,15 +145,16 @@ class StepLog implements Disposable {
     const lines = this.#rest.split("\n");
     this.#rest = lines.pop() ?? "";
     for (const line of lines) this.#cut(line.endsWith("\r") ? line.slice(0, -1) : line);
-    while (this.#rest.length > LINE_MAX_CHARS) {
-      this.#lines.push(this.#rest.slice(0, LINE_MAX_CHARS));
-      this.#rest = this.#rest.slice(LINE_MAX_CHARS);
+    const cutOfRest = () => this.#redactor.cutOf(this.#rest, LINE_MAX_CHARS);
+    for (let cut = cutOfRest(); cut !== undefined; cut = cutOfRest()) {
+      this.#cut(this.#rest.slice(0, cut));
+      this.#rest = this.#rest.slice(cut);
     }
     this.#linesPosition = this.#position - Buffer.byteLength(this.#rest);
   }
 
   #cut(line: string): void {
-    for (let rest = line; ; rest = rest.slice(LINE_MAX_CHARS)) {
+    for (let rest = this.#redactor.redact(line); ; rest = rest.slice(LINE_MAX_CHARS)) {
       this.#lines.push(rest.slice(0, LINE_MAX_CHARS));
       if (rest.length <= LINE_MAX_CHARS) return;
     }

@@ -2,6 +2,7 @@
 // its console, also gigabytes without an end of line.
 
 import { StringDecoder } from "node:string_decoder";
+import type { Redactor } from "../secrets/redactor.ts";
 import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
 
 export interface LogLine {
@@ -41,7 +42,12 @@ export function timedText({ line, atMs }: LogLine): string {
 }
 
 /** Bytes that are not UTF-8 become U+FFFD. */
-export async function* linesOf(pieces: AsyncIterable<TimedPiece>): AsyncGenerator<LogLine> {
+export async function* linesOf(
+  pieces: AsyncIterable<TimedPiece>,
+  redactor: Redactor,
+): AsyncGenerator<LogLine> {
+  const cutOf = (text: string): number | undefined => redactor.cutOf(text, LINE_MAX_CHARS);
+  const cut = (line: string, atMs: number | undefined) => pieced(redactor.redact(line), atMs);
   const decoder = new StringDecoder("utf8");
   let rest = "";
   let began: number | undefined;
@@ -54,16 +60,16 @@ export async function* linesOf(pieces: AsyncIterable<TimedPiece>): AsyncGenerato
       yield* cut(line.endsWith("\r") ? line.slice(0, -1) : line, began);
       began = atMs;
     }
-    while (rest.length > LINE_MAX_CHARS) {
-      yield { line: rest.slice(0, LINE_MAX_CHARS), atMs: began };
-      rest = rest.slice(LINE_MAX_CHARS);
+    for (let end = cutOf(rest); end !== undefined; end = cutOf(rest)) {
+      yield* cut(rest.slice(0, end), began);
+      rest = rest.slice(end);
     }
   }
   rest += decoder.end();
   if (rest !== "") yield* cut(rest, began);
 }
 
-function* cut(line: string, atMs: number | undefined): Generator<LogLine> {
+function* pieced(line: string, atMs: number | undefined): Generator<LogLine> {
   let rest = line;
   for (; rest.length > LINE_MAX_CHARS; rest = rest.slice(LINE_MAX_CHARS))
     yield { line: rest.slice(0, LINE_MAX_CHARS), atMs };

@@ -11,6 +11,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
+import { redactorOfVm } from "../vms/vm-redactor.ts";
 
 export interface LogParams extends LineFilter {
   readonly id: string;
@@ -35,7 +36,8 @@ export async function readMachineLogs(
   if (params.lines === 0) return { lines: [] };
   const lines: string[] = [];
   let chars = 0;
-  for await (const line of linesOf(await open(context, row, { ...params, follow: false }))) {
+  const pieces = await open(context, row, { ...params, follow: false });
+  for await (const line of linesOf(pieces, await redactorOfVm(context, row))) {
     if (isWanted(line, params)) lines.push(shown(line, params));
     if (lines.length > params.lines) lines.shift();
     // An end of line counts too: a host may send nothing else.
@@ -63,8 +65,9 @@ async function* following(
 ): AsyncGenerator<string> {
   const { gone } = params;
   let log = first;
+  const redactor = await redactorOfVm(context, row);
   for (let hostId = row.host_id; ;) {
-    for await (const line of linesOf(log)) if (isWanted(line, params)) yield shown(line, params);
+    for await (const line of linesOf(log, redactor)) if (isWanted(line, params)) yield shown(line, params);
     gone.throwIfAborted();
     await sleep(AGAIN_MS, undefined, { signal: gone }).catch(() => gone.throwIfAborted());
     const now = await machineById(context.db, row.id);

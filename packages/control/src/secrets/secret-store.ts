@@ -37,6 +37,21 @@ export async function findSealed(
   return rows;
 }
 
+/** All versions of these names that are kept. */
+export function findKeptVersions(
+  db: Queries,
+  { orgId, scope }: SecretScope,
+  names: readonly string[],
+): Promise<SecretRow[]> {
+  return db
+    .selectFrom("secret_versions")
+    .selectAll()
+    .where("org_id", "=", orgId)
+    .where("scope", "=", scope)
+    .where("name", "in", names)
+    .execute();
+}
+
 /** Versions of one name, newest first; none where there is no such secret. */
 export async function findVersions(
   db: Queries,

@@ -16,9 +16,11 @@ import type { Queries } from "../db/database.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
 import { boundReached } from "../limits/quota-exceeded.ts";
 import type { SealedFor } from "../sealing/sealed-value.ts";
+import { Redactor } from "./redactor.ts";
 import {
   addVersion,
   countSecrets,
+  findKeptVersions,
   findSealed,
   findSecrets,
   findVersions,
@@ -115,6 +117,29 @@ export async function openSecrets(
   return new Map(
     rows.map((row) => [row.name, { version: row.version, value: open(sealedFor(row), row.sealed_value) }]),
   );
+}
+
+/**
+ * For the output of what was given secrets of these names. It knows the versions that are kept, none of a secret that
+ * is deleted, and none at all where they cannot be opened.
+ */
+export async function redactorOf(
+  { db, sealing, log }: Pick<Context, "db" | "sealing" | "log">,
+  scope: SecretScope,
+  names: readonly string[],
+): Promise<Redactor> {
+  if (names.length === 0) return new Redactor([]);
+  try {
+    const [rows, open] = await Promise.all([
+      findKeptVersions(db, scope, names),
+      sealing.opener(db, scope.orgId),
+    ]);
+    return new Redactor(rows.map((row) => open(sealedFor(row), row.sealed_value)));
+  } catch (error) {
+    if (!(error instanceof SkerryError)) throw error;
+    log.warn({ err: error, org_id: scope.orgId }, "secrets cannot be looked for in output");
+    return new Redactor([]);
+  }
 }
 
 /** Those of one organization are changed one after the other, and not while it is deleted. */

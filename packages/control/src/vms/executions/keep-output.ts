@@ -9,6 +9,7 @@ import type { HostClient } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { callVm, clientOf, type VmRef, type VmRow } from "../vm-kind.ts";
+import { redactorOfVmId } from "../vm-redactor.ts";
 import {
   deleteKept,
   endKept,
@@ -89,7 +90,8 @@ export async function keepEnd(
 ): Promise<void> {
   const signal = AbortSignal.timeout(READ_WITHIN_MS);
   const read = await readOutput(client, { vm, execution: row.id }, signal);
-  if (read.exit !== null) await endKept(context.db, row, { ...read, reason: null });
+  if (read.exit !== null)
+    await endKept(context.db, row, { ...(await redacted(context, vm.id, read)), reason: null });
 }
 
 /**
@@ -107,10 +109,20 @@ export async function keepBeforeDestruction(
     const ref = { vm: { id, execution_id }, execution: running.id };
     const read = await readOutput(client, ref, AbortSignal.timeout(READ_WITHIN_MS));
     const reason = read.exit === null ? "its sandbox was destroyed while it ran" : null;
-    await endKept(context.db, running, { ...read, reason });
+    await endKept(context.db, running, { ...(await redacted(context, id, read)), reason });
   } catch (error) {
     notKept(context, id, error);
   }
+}
+
+/** Without the secrets of its VM: what is kept outlives them. */
+async function redacted(context: Context, vmId: string, read: Read): Promise<Read> {
+  const redactor = await redactorOfVmId(context, vmId);
+  return {
+    ...read,
+    stdout: redactor.redactBytes(read.stdout),
+    stderr: redactor.redactBytes(read.stderr),
+  };
 }
 
 function notKept({ log }: Context, id: string, error: unknown): void {
