@@ -65,6 +65,7 @@ test("a new root key seals all that is there, the old one is retired, and no sec
   const { client } = await openPlatform(state, env);
   const login = { username: "builder", password: "a password" };
   await client.registries.set("one.example.com", login);
+  await client.secrets.set("API_KEY", { value: "sealed before" });
   const [first] = await keys();
   expect(await keys()).toEqual([
     { id: first?.id, in_file: true, seals: true, data_keys: expect.any(Number) },
@@ -88,6 +89,9 @@ test("a new root key seals all that is there, the old one is retired, and no sec
   await skerry(env, "up");
   const again = (await openPlatform(state, env)).client;
   await again.registries.set("three.example.com", login);
+  const sandbox = await again.sandboxes.create({ template: "base", secrets: [{ name: "API_KEY" }] });
+  expect((await sandbox.execute("echo $API_KEY")).stdout).toBe("sealed before\n");
+  await sandbox.destroy();
   expect(await skerry(env, "key", "check")).toContain("yes");
   await skerry(env, "key", "retire");
   expect(await keys()).toHaveLength(1);
