@@ -114,6 +114,7 @@ test("the servers may open the files that their own limits need, whatever the se
   const platform = await openPlatform(here.state, here.env);
   for (const server of ["control", "host"] as const) {
     const limits = await readFile(`/proc/${await serverPid(platform, server)}/limits`, "utf8");
+    expect(limits, server).toMatch(/^Max core file size +0 +0 /m);
     expect(fileLimit(limits), server).toBe(isAllowed ? SERVICE_FILES : 4_096);
   }
   const log = await readFile(join(here.state, "log/supervisor.log"), "utf8").catch(() => "");

@@ -26,10 +26,10 @@ test("every unit starts this program, which knows flags, settings and users of t
   expect(files["skerry-vms.service"]).not.toContain("PartOf=");
 });
 
-test("control and host may open the files that their own limits need", () => {
+test("control and host may open the files that their own limits need, and leave no core files", () => {
   const files = unitFiles(installation, layout);
   for (const name of ["skerry-control.service", "skerry-host.service"])
-    expect(files[name], name).toContain(`\nLimitNOFILE=${SERVICE_FILES}\n`);
+    expect(files[name], name).toContain(`\nLimitNOFILE=${SERVICE_FILES}\nLimitCORE=0\n`);
 });
 
 test("a machine that has joined runs a host, and one with another's database no PostgreSQL", () => {

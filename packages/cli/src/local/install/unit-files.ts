@@ -16,8 +16,11 @@ export const VM_CGROUP = `system.slice/${units.vms}`;
 
 type Section = readonly (readonly [key: string, value: string])[];
 
-/** Not left to the defaults of the system, which its operator may have lowered. */
-const FILES = ["LimitNOFILE", String(SERVICE_FILES)] as const;
+/** Not left to the defaults of the system, which its operator may have changed. A core file would have secrets. */
+const LIMITS: Section = [
+  ["LimitNOFILE", String(SERVICE_FILES)],
+  ["LimitCORE", "0"],
+];
 
 /** Of processes that only talk to sockets and, PostgreSQL, to its own folder. */
 const CONFINED: Section = [
@@ -92,7 +95,7 @@ function controlUnit(installation: Installation, isPrivate: boolean): string {
       ["User", SYSTEM_USER],
       ["Group", SYSTEM_USER],
       ["TimeoutStopSec", "30"],
-      FILES,
+      ...LIMITS,
       ...CONFINED,
     ],
   });
@@ -116,7 +119,7 @@ function hostUnit(installation: Installation): string {
       ["OOMPolicy", "continue"],
       ["TasksMax", "infinity"],
       ["TimeoutStopSec", "30"],
-      FILES,
+      ...LIMITS,
       ...HOST_CONFINED,
     ],
   });

@@ -9,7 +9,7 @@ import type { Layout } from "../system/layout.ts";
 import { lockSupervisor } from "../system/lock.ts";
 import { openLog, rotateLogs } from "./logs.ts";
 import { Postgres } from "./postgres.ts";
-import { raiseFileLimit } from "./raise-file-limit.ts";
+import { setProcessLimits } from "./process-limits.ts";
 import { identify, stopProcess, type ProcessIdentity } from "../system/processes.ts";
 import { ensureRootKey } from "./root-key.ts";
 import { serviceNames, serviceOf, type Service } from "./services.ts";
@@ -46,8 +46,7 @@ export async function makeFolders(layout: Layout): Promise<void> {
 export async function supervise(layout: Layout): Promise<void> {
   await makeFolders(layout);
   await lockSupervisor(layout);
-  const tooFew = await raiseFileLimit();
-  if (tooFew !== undefined) note(tooFew);
+  for (const fault of await setProcessLimits()) note(fault);
   const user = layout.joined === undefined ? await ensureSystemUser(layout.state) : undefined;
   if (user !== undefined) await ensureRootKey(layout, user);
   const stop = stopSignal();
