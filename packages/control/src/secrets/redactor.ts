@@ -1,47 +1,57 @@
 // Replaces values of secrets in what is kept or shown of a VM's output: as they are, in base64, and as URLs and JSON
 // write them. Output may write a value in any other form, so this is an aid against accidents and no protection.
+//
+// A tenant chooses both the values and the text, so every step has a bound: patterns are short and not many, and few
+// of them begin alike.
 
 /** Characters of a value that are looked for at least. A shorter one would be found where it is none. */
 const VALUE_MIN_CHARS = 8;
 /** A pattern is recognized by so many of its first characters, and then compared. */
 const PREFIX_CHARS = VALUE_MIN_CHARS;
-const BYTES = 256;
-
-interface Match {
-  readonly start: number;
-  readonly end: number;
-}
+/** Longer forms are cut into several patterns: a line of `base64`, which so is one of them. */
+const PIECE_CHARS = 76;
+/** A rest that is too short for a pattern is part of the one before. */
+const PATTERN_MAX_CHARS = PIECE_CHARS + VALUE_MIN_CHARS - 1;
+const PATTERNS_MAX = 4_096;
+/** A prefix that more patterns have is a pattern itself. */
+const SAME_PREFIX_MAX = 4;
+/** Bits of a hash of eight characters that say whether a prefix may be there. */
+const FILTER_BITS = 16;
 
 export class Redactor {
-  /** By prefix, the longest first. */
   readonly #patterns = new Map<string, string[]>();
-  /** Of the longest pattern. */
-  readonly #longest: number;
-  /** Aho-Corasick over the prefixes: the next state by state and low byte of the character, `BYTES` in a row. */
-  readonly #next: Int32Array;
-  /** Whether a prefix ends in the state. */
-  readonly #ends: Uint8Array;
+  readonly #filter = new Uint8Array(1 << FILTER_BITS);
 
-  /** Values of fewer than 8 characters are left out. Of one with several lines each line is a value. */
+  /** Values of fewer than 8 characters are left out, and so are the last ones where all have too many patterns. Of one
+   *  with several lines each line is a value. */
   constructor(values: Iterable<string>) {
-    const patterns = new Set([...values].flatMap(linesOf).flatMap(formsOf));
-    for (const pattern of [...patterns].toSorted((a, b) => b.length - a.length)) {
+    let count = 0;
+    for (const pattern of patternsOf(values)) {
+      if (count === PATTERNS_MAX) return;
       const prefix = pattern.slice(0, PREFIX_CHARS);
-      this.#patterns.set(prefix, [...(this.#patterns.get(prefix) ?? []), pattern]);
+      const alike = this.#patterns.get(prefix) ?? [];
+      if (alike.includes(pattern) || alike[0] === prefix) continue;
+      this.#patterns.set(prefix, alike.length < SAME_PREFIX_MAX ? [...alike, pattern] : [prefix]);
+      let hash = 0;
+      for (let at = 0; at < PREFIX_CHARS; at += 1) hash = hashWith(hash, prefix.charCodeAt(at));
+      this.#filter[indexOf(hash)] = 1;
+      count += 1;
     }
-    this.#longest = Math.max(0, ...[...patterns].map(({ length }) => length));
-    ({ next: this.#next, ends: this.#ends } = automatonOf([...this.#patterns.keys()]));
   }
 
   /** The text with an asterisk for each character of a value. */
   redact(text: string): string {
     let redacted = "";
-    let done = 0;
-    for (const { start, end } of this.#matches(text)) {
-      redacted += text.slice(done, start) + "*".repeat(end - start);
-      done = end;
+    let from = 0;
+    let to = 0;
+    for (const [start, end] of this.#matches(text)) {
+      if (start > to) {
+        redacted += "*".repeat(to - from) + text.slice(to, start);
+        from = start;
+      }
+      to = Math.max(to, end);
     }
-    return done === 0 ? text : redacted + text.slice(done);
+    return to === 0 ? text : redacted + "*".repeat(to - from) + text.slice(to);
   }
 
   /** Like `redact`, of bytes: as many bytes. */
@@ -50,87 +60,79 @@ export class Redactor {
   }
 
   /**
-   * Where a text that goes on can be cut into pieces of `max` characters or a little more, so that no value is cut;
-   * undefined where it is too short to say yet.
+   * Finds a place to cut a text that goes on into pieces of `max` characters or a few more, so that no pattern is cut.
+   * Undefined where the text is too short to say yet.
    */
   cutOf(text: string, max: number): number | undefined {
-    if (text.length <= max + this.#longest) return undefined;
-    for (const { start, end } of this.#matches(text)) {
-      if (start >= max) break;
-      if (end > max) return end;
+    if (text.length <= max + PATTERN_MAX_CHARS) return undefined;
+    let cut = max;
+    // A match that ends behind the cut may overlap the next one.
+    const around = Math.max(0, max - PATTERN_MAX_CHARS);
+    for (const [start, end] of this.#matches(text.slice(around, max + PATTERN_MAX_CHARS))) {
+      if (start + around < cut && end + around > cut) cut = end + around;
     }
-    return max;
+    return cut;
   }
 
-  *#matches(text: string): Generator<Match> {
+  /** In the order of their ends; they may overlap. */
+  *#matches(text: string): Generator<readonly [start: number, end: number]> {
     if (this.#patterns.size === 0) return;
-    const next = this.#next;
-    const ends = this.#ends;
-    let state = 0;
+    const filter = this.#filter;
+    let hash = 0;
     for (let at = 0; at < text.length; at += 1) {
-      state = next[state * BYTES + (text.charCodeAt(at) & 0xff)] ?? 0;
-      if (ends[state] !== 1) continue;
+      hash = hashWith(hash, text.charCodeAt(at));
+      if (filter[indexOf(hash)] !== 1 || at < PREFIX_CHARS - 1) continue;
       const start = at - PREFIX_CHARS + 1;
-      const prefix = text.slice(start, at + 1);
-      const found = this.#patterns.get(prefix)?.find((pattern) => text.startsWith(pattern, start));
-      if (found === undefined) continue;
-      yield { start, end: start + found.length };
-      at = start + found.length - 1;
-      state = 0;
+      for (const pattern of this.#patterns.get(text.slice(start, at + 1)) ?? [])
+        if (text.startsWith(pattern, start)) yield [start, start + pattern.length];
     }
   }
 }
 
-function linesOf(value: string): string[] {
-  return value.split(/\r?\n/).filter(({ length }) => length >= VALUE_MIN_CHARS);
+/** The hash of the last eight characters, whatever came before them: 4 bits of the hash are shifted out each time. */
+function hashWith(hash: number, char: number): number {
+  return (hash << 4) ^ (Math.imul(char, 0x9e37_79b1) >>> 28);
 }
 
-function formsOf(value: string): string[] {
-  const bytes = Buffer.from(value);
-  const forms = [
-    value,
-    bytes.toString("latin1"),
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(value.toWellFormed()),
-  ];
-  for (const encoding of ["base64", "base64url"] as const)
-    for (const before of [0, 1, 2]) {
-      // What its first and last characters are depends on its neighbours.
-      const text = Buffer.concat([Buffer.alloc(before), bytes])
-        .toString(encoding)
-        .replaceAll("=", "");
-      const end = (before + bytes.length) % 3 === 0 ? text.length : text.length - 1;
-      forms.push(text.slice([0, 2, 3][before], end));
-    }
-  return forms.filter(({ length }) => length >= VALUE_MIN_CHARS);
+function indexOf(hash: number): number {
+  return Math.imul(hash, 0x9e37_79b1) >>> (32 - FILTER_BITS);
 }
 
-function automatonOf(prefixes: readonly string[]): { readonly next: Int32Array; readonly ends: Uint8Array } {
-  const states = 1 + prefixes.length * PREFIX_CHARS;
-  const next = new Int32Array(states * BYTES);
-  const ends = new Uint8Array(states);
-  let made = 1;
-  for (const prefix of prefixes) {
-    let state = 0;
-    for (let at = 0; at < prefix.length; at += 1) {
-      const edge = state * BYTES + (prefix.charCodeAt(at) & 0xff);
-      next[edge] ||= made++;
-      state = next[edge] ?? 0;
-    }
-    ends[state] = 1;
+/** Values as they are come first, so that other forms take no room from them. */
+function* patternsOf(values: Iterable<string>): Generator<string> {
+  const lines = [...values].flatMap((value) => value.split(/\r?\n/));
+  for (const formOf of forms)
+    for (const line of lines) if (line.length >= VALUE_MIN_CHARS) yield* piecesOf(formOf(line));
+}
+
+function* piecesOf(form: string): Generator<string> {
+  for (let at = 0; form.length - at >= VALUE_MIN_CHARS;) {
+    const isLast = form.length - at <= PATTERN_MAX_CHARS;
+    const end = isLast ? form.length : at + PIECE_CHARS;
+    yield form.slice(at, end);
+    at = end;
   }
-  const fallback = new Int32Array(states);
-  const queue = [0];
-  for (const state of queue)
-    for (let byte = 0; byte < BYTES; byte += 1) {
-      const edge = state * BYTES + byte;
-      const target = next[edge] ?? 0;
-      const otherwise = state === 0 ? 0 : (next[(fallback[state] ?? 0) * BYTES + byte] ?? 0);
-      if (target === 0) next[edge] = otherwise;
-      else {
-        fallback[target] = otherwise;
-        queue.push(target);
-      }
-    }
-  return { next, ends };
+}
+
+const inUrl = (value: string): string => encodeURIComponent(value.toWellFormed());
+const texts: readonly ((value: string) => string)[] = [
+  (value) => value,
+  (value) => JSON.stringify(value).slice(1, -1),
+  inUrl,
+  (value) => inUrl(value).replaceAll(/%../g, (code) => code.toLowerCase()),
+];
+const forms: readonly ((value: string) => string)[] = [
+  ...texts,
+  // As `redactBytes` sees them.
+  ...texts.map((formOf) => (value: string) => Buffer.from(formOf(value)).toString("latin1")),
+  ...(["base64", "base64url"] as const).flatMap((encoding) =>
+    [0, 1, 2].map((before) => (value: string) => base64Within(value, encoding, before)),
+  ),
+];
+
+/** What is the same whatever stands around the value, of which `before` bytes belong to its first character. */
+function base64Within(value: string, encoding: "base64" | "base64url", before: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
+  const text = bytes.toString(encoding).replaceAll("=", "");
+  return text.slice([0, 2, 3][before], bytes.length % 3 === 0 ? text.length : text.length - 1);
 }

@@ -37,19 +37,19 @@ export async function findSealed(
   return rows;
 }
 
-/** All versions of these names that are kept. */
-export function findKeptVersions(
+/** Of each of these names so many of the newest versions, the newest of all names first, but for those of more bytes. */
+export async function findNewestVersions(
   db: Queries,
   { orgId, scope }: SecretScope,
-  names: readonly string[],
+  { names, count, maxBytes }: { names: readonly string[]; count: number; maxBytes: number },
 ): Promise<SecretRow[]> {
-  return db
-    .selectFrom("secret_versions")
-    .selectAll()
-    .where("org_id", "=", orgId)
-    .where("scope", "=", scope)
-    .where("name", "in", names)
-    .execute();
+  const { rows } = await sql<SecretRow>`
+    select * from (
+      select *, rank() over (partition by name order by version desc) as age from secret_versions
+      where org_id = ${orgId} and scope = ${scope} and name = any(${names})
+    ) as ranked
+    where age <= ${count} and octet_length(sealed_value) <= ${maxBytes} order by age, name`.execute(db);
+  return rows;
 }
 
 /** Versions of one name, newest first; none where there is no such secret. */

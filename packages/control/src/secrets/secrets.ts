@@ -1,5 +1,5 @@
-// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecrets` alone, on its way
-// into a microVM: no call of the API reads one back.
+// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecrets`, on its way into a microVM,
+// and by `redactorOf`, to be found in output: no call of the API reads one back.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";
@@ -20,7 +20,7 @@ import { Redactor } from "./redactor.ts";
 import {
   addVersion,
   countSecrets,
-  findKeptVersions,
+  findNewestVersions,
   findSealed,
   findSecrets,
   findVersions,
@@ -119,9 +119,13 @@ export async function openSecrets(
   );
 }
 
+/** Versions of a secret that are looked for in output, and the longest of their values, sealed. */
+const REDACTED_VERSIONS = 3;
+const REDACTED_MAX_BYTES = 8 * 1024 + 64;
+
 /**
- * For the output of what was given secrets of these names. It knows the versions that are kept, none of a secret that
- * is deleted, and none at all where they cannot be opened.
+ * For the output of what was given secrets of these names. It knows their newest versions, of values up to 8 KiB, and
+ * none of a secret that is deleted. Throws `secrets_unavailable`.
  */
 export async function redactorOf(
   { db, sealing, log }: Pick<Context, "db" | "sealing" | "log">,
@@ -129,17 +133,21 @@ export async function redactorOf(
   names: readonly string[],
 ): Promise<Redactor> {
   if (names.length === 0) return new Redactor([]);
-  try {
-    const [rows, open] = await Promise.all([
-      findKeptVersions(db, scope, names),
-      sealing.opener(db, scope.orgId),
-    ]);
-    return new Redactor(rows.map((row) => open(sealedFor(row), row.sealed_value)));
-  } catch (error) {
-    if (!(error instanceof SkerryError)) throw error;
-    log.warn({ err: error, org_id: scope.orgId }, "secrets cannot be looked for in output");
-    return new Redactor([]);
-  }
+  const bounds = { names, count: REDACTED_VERSIONS, maxBytes: REDACTED_MAX_BYTES };
+  const [rows, open] = await Promise.all([
+    findNewestVersions(db, scope, bounds),
+    sealing.opener(db, scope.orgId),
+  ]);
+  const values = rows.flatMap((row) => {
+    try {
+      return [open(sealedFor(row), row.sealed_value)];
+    } catch (error) {
+      // The others are looked for all the same.
+      log.warn({ err: error, org_id: scope.orgId, secret: row.name }, "a secret does not open");
+      return [];
+    }
+  });
+  return new Redactor(values);
 }
 
 /** Those of one organization are changed one after the other, and not while it is deleted. */
