@@ -83,3 +83,16 @@ test("what could not be given is refused before anything is built", async () => 
   const narrow = await newTokenFor("templates:write");
   expect(await refused({ ...FROM_CONTEXT, secrets: [{ name: "NPM_TOKEN" }] }, narrow)).toBe("forbidden");
 });
+
+test("a file takes no secret's place, and its sender needs to be allowed to read what the steps can print", async () => {
+  const { id } = await newBuild(world, { ...FROM_CONTEXT, secrets: [{ name: "NPM_TOKEN", as: "npm" }] });
+  await activateBuilder(world);
+  const put = (path: string, token = world.token) =>
+    world.call("PUT", `/v1/builds/${id}/${path}`, { token, body: "bytes" });
+  expect(await put("secrets/npm")).toMatchObject({ status: 400, body: { code: "bad_request" } });
+  const narrow = await newTokenFor("templates:write");
+  expect(await put("context", narrow)).toMatchObject({ status: 403, body: { code: "forbidden" } });
+  expect((await put("context")).status).toBe(200);
+  const twice = [{ name: "NPM_TOKEN" }, { name: "NPM_TOKEN" }];
+  expect(await refused({ ...FROM_CONTEXT, secrets: twice })).toBe("invalid_env");
+});

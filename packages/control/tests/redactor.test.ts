@@ -73,7 +73,7 @@ test("none of 10,000 values slips through a text that is cut at random places", 
       }
     }
     kept += many.redact(rest);
-    // Of a long value a piece is a value, too.
+    // A piece of a long value counts as a value, too.
     const left = values.filter((value) => kept.includes(value.slice(0, 8)) || kept.includes(value.slice(-8)));
     expect(left).toEqual([]);
   }

@@ -1,4 +1,4 @@
-// What a token reaches by two of its scopes: each way that makes with one what another one reads is tried with each
+// Reach of two scopes of one token: each way that makes with one what another one reads is tried with each
 // pair, and with the larger sets of the contract's table. It leads where that table says, and nowhere else.
 
 import { readFileSync } from "node:fs";

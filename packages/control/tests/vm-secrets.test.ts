@@ -145,6 +145,67 @@ test("a paused sandbox that is resumed, and its forks, get the versions of then"
   expect(givenTo(fork?.id ?? "")).toEqual({ API_KEY: "newest" });
 });
 
+test("a guest whose only secret was deleted is told that it has none", async () => {
+  await set("API_KEY", VALUE);
+  const made = await create<Sandbox>("sandboxes", { mode: "persistent", secrets: [{ name: "API_KEY" }] });
+  const { id } = made.body;
+  await world.call("POST", `/v1/sandboxes/${id}/pause`);
+  await world.call("DELETE", "/v1/secrets/API_KEY");
+  await world.call("POST", `/v1/sandboxes/${id}/resume`);
+  expect(givenTo(id)).toEqual({});
+});
+
+test("a secret that became too long fails the start by its name, and a shorter one lets it start", async () => {
+  await set("API_KEY", VALUE);
+  const made = await create<Machine>("machines", { secrets: [{ name: "API_KEY" }] });
+  await set("API_KEY", "x".repeat(60 * 1024));
+  const path = `/v1/machines/${made.body.id}`;
+  await world.call("POST", `${path}/stop`);
+  expect(await world.call("POST", `${path}/start`)).toMatchObject({
+    status: 400,
+    body: { code: "invalid_env", message: expect.stringContaining("secrets") as string },
+  });
+  await set("API_KEY", VALUE);
+  expect((await world.call("POST", `${path}/start`)).status).toBe(200);
+});
+
+test("a machine's environment takes no variable that a secret has", async () => {
+  await set("API_KEY", VALUE);
+  const made = await create<Machine>("machines", { secrets: [{ name: "API_KEY", as: "KEY" }] });
+  const refused = await world.call("PATCH", `/v1/machines/${made.body.id}`, { body: { env: { KEY: "x" } } });
+  expect(refused).toMatchObject({ status: 400, body: { code: "invalid_env", context: { name: "KEY" } } });
+});
+
+test("a secret at a snapshot needs the scope that a variable needs there", async () => {
+  await set("BASH_ENV", VALUE);
+  const made = await create<Sandbox>("sandboxes", {});
+  const snapshot = await world.call<Snapshot>("POST", `/v1/sandboxes/${made.body.id}/snapshots`, {
+    body: {},
+  });
+  const minted = await world.call<{ token: string }>("POST", "/v1/auth/tokens", {
+    body: { scopes: ["sandboxes:write", "sandboxes:read", "secrets:read"] },
+  });
+  const body = { snapshot: snapshot.body.id, secrets: [{ name: "BASH_ENV" }] };
+  expect(await world.call("POST", "/v1/sandboxes", { token: minted.body.token, body })).toMatchObject({
+    status: 403,
+  });
+});
+
+test("snapshots of a VM that went back to one with secrets have them too", async () => {
+  await set("API_KEY", VALUE);
+  for (const noun of ["sandboxes", "machines"] as const) {
+    const take = async (id: string) =>
+      (await world.call<Snapshot>("POST", `/v1/${noun}/${id}/snapshots`, { body: {} })).body;
+    const given = await create<Sandbox>(noun, { secrets: [{ name: "API_KEY" }] });
+    const other = await create<Sandbox>(noun, {});
+    const { id: snapshot } = await take(given.body.id);
+    const back = await world.call("POST", `/v1/${noun}/${other.body.id}/rollback`, { body: { snapshot } });
+    expect(back.status).toBe(200);
+    await world.call("DELETE", `/v1/snapshots/${snapshot}`);
+    expect((await take(other.body.id)).contains_secrets).toBe(true);
+  }
+});
+
 test("a snapshot of a VM with secrets says so, as does one of a VM that begins there, and no template is built on it", async () => {
   await set("API_KEY", VALUE);
   const take = async (id: string) =>

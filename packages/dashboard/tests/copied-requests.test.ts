@@ -1,5 +1,7 @@
 // What "Copy as" gives works elsewhere: of every list, tab, form and question. `support/copied.ts` says how it is tried.
 
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
@@ -81,6 +83,9 @@ test("every form can be sent elsewhere, as it was filled in", async () => {
   await page.getByText("Add a member").click();
   await form("Add a member").getByLabel("Name").fill("copied O'Hara");
   await form("Add a member").getByLabel("E-mail").fill("copied@example.org");
+  await page.getByText("Set a secret").click();
+  await form("Set a secret").getByLabel("Name").fill("COPIED");
+  await writeFile(join(copied.folder, "value.txt"), "a value of the test");
   await page.getByText("Mint a token").click();
   await form("Mint a token").getByLabel("Name").fill("copied");
   await page.getByLabel("sandboxes:read").check();
@@ -88,8 +93,8 @@ test("every form can be sent elsewhere, as it was filled in", async () => {
   await page.getByText("Change a limit").click();
   await page.getByLabel("At most").fill("77");
   const found = await copied.menus();
-  // Three lists, three forms, and one for the only member.
-  expect(found.length).toBe(7);
+  // Four lists, four forms, and one for the only member.
+  expect(found.length).toBe(9);
   await copied.tryAll(found, renamed);
   const { body } = await world.call<{ items: readonly { name: string; scopes: readonly string[] }[] }>(
     "GET",

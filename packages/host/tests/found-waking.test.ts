@@ -211,3 +211,14 @@ test("a guest whose secrets are gone, or are of another VM, ends instead of runn
   });
   await expect(keptSecrets(other)).rejects.toThrow("lost");
 });
+
+test("secrets of a guest that has died with its host are removed", async () => {
+  const record = await cutOff({
+    waking: { ...waking, has_secrets: true },
+    process: { pid: process.pid, startTicks: 0 },
+  });
+  await keepSecrets(record, { KEY: "sealed" });
+  await engine.adopt(moves);
+  await expect.poll(() => engine.get("sbx_a").status).toBe("gone");
+  await expect(keptSecrets(record)).rejects.toThrow("lost");
+});

@@ -44,7 +44,7 @@ export const scopeReach = {
     how: "A name or a tag of a template is moved to another version.",
   },
   secrets: {
-    what: "Values of secrets that are in no sandbox or machine yet",
+    what: "Values of secrets that no sandbox or machine was created with",
     by: [
       ["secrets:read", "machines:write"],
       ["secrets:read", "templates:write"],

@@ -11,6 +11,7 @@ import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
+import { requireToRead } from "../vms/creation/vm-secrets.ts";
 import { BoundedUpload } from "../vms/files/bounded-upload.ts";
 import { noteContext, type BuildRow } from "./build-store.ts";
 import { getBuild } from "./builds.ts";
@@ -65,6 +66,8 @@ export async function whileAwaited<T>(
   const { id } = upload;
   const { row } = await getBuild(context, caller, id);
   requireWaiting(row);
+  // The steps that read what is sent can print the secrets of the request.
+  if ((row.request.secrets ?? []).length > 0) requireToRead(caller);
   using _open = context.openUploads.take(caller, { kind: { noun: "build" }, id });
   using late = new Lateness(context, caller, row);
   try {

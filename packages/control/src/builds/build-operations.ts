@@ -187,7 +187,7 @@ export const buildOperations = {
     events: [BuildLogLine],
     access: read,
     audit: { action: "build.logs", resource: "build" },
-    errors: ["build_not_found", "too_many_streams"],
+    errors: ["build_not_found", "secrets_unavailable", "too_many_streams"],
   },
   cancelBuild: {
     surface: "v1",

@@ -19,7 +19,7 @@ import { checkTemplateName, findOwnTemplate } from "../templates/own-templates.t
 import { readableSnapshot } from "../snapshots/snapshots.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
-import { openAsked } from "../vms/creation/vm-secrets.ts";
+import { openAsked, refuseTwice } from "../vms/creation/vm-secrets.ts";
 import { readDurationWithin } from "../values/durations.ts";
 import { readSize } from "../values/sizes.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
@@ -240,6 +240,7 @@ async function checkSecrets(
         'Give "dockerfile", whose `RUN --mount=type=secret,id=NAME` reads them, or leave them out.',
       context: { field: "secrets" },
     });
+  refuseTwice(secrets, {});
   await openAsked(context, caller, secrets);
 }
 

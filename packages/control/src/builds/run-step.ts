@@ -33,7 +33,7 @@ export interface StepRun {
   readonly vm: VmRef;
   readonly step: StepRow;
   readonly mayLogIn: boolean;
-  /** Of the organization, for a Dockerfile. */
+  /** Secrets of the organization, for a Dockerfile. */
   readonly secrets: readonly AskedSecret[];
   /** Until the build has to end. */
   readonly leftMs: number;

@@ -40,7 +40,7 @@ export async function takeSecrets(
   for (const { name, as = name } of secrets) await removeFromBuild({ client, vm }, secretFile(as).path, stop);
 }
 
-/** Where `RUN --mount=type=secret` of this id reads. */
+/** File that `RUN --mount=type=secret` of this id reads. */
 export function secretFile(id: string): { readonly path: string; readonly mode: number } {
   return { path: `${SECRETS_FOLDER}/${id}`, mode: 0o600 };
 }

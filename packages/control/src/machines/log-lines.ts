@@ -44,8 +44,9 @@ export function timedText({ line, atMs }: LogLine): string {
 /** Bytes that are not UTF-8 become U+FFFD. */
 export async function* linesOf(
   pieces: AsyncIterable<TimedPiece>,
-  redactor: Redactor,
+  redactorNow: () => Promise<Redactor>,
 ): AsyncGenerator<LogLine> {
+  let redactor = await redactorNow();
   const cutOf = (text: string): number | undefined => redactor.cutOf(text, LINE_MAX_CHARS);
   const cut = (line: string, atMs: number | undefined) => pieced(redactor.redact(line), atMs);
   const decoder = new StringDecoder("utf8");
@@ -54,6 +55,7 @@ export async function* linesOf(
   for await (const { bytes, atMs } of pieces) {
     if (rest === "") began = atMs;
     rest += decoder.write(bytes);
+    redactor = await redactorNow();
     const lines = rest.split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {

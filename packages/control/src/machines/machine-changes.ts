@@ -12,6 +12,7 @@ import { readBoundedDuration } from "../values/durations.ts";
 import { merged } from "../values/merged.ts";
 import { readSize } from "../values/sizes.ts";
 import { wholeEnv } from "../vms/env.ts";
+import { refuseTwice } from "../vms/creation/vm-secrets.ts";
 import { checkVmName } from "../vms/vm-names.ts";
 import { readAutostop, readRestart } from "./machine-params.ts";
 import type { MachineRow } from "./machine-store.ts";
@@ -69,6 +70,7 @@ function pendingOf(row: MachineRow, request: MachineUpdateRequest): PendingValue
     command: command === null ? null : checkText("command", command),
     env: env === undefined ? waiting.env : checkEnv(merged(waiting.env, env)),
   };
+  if (env !== undefined) refuseTwice(row.secrets ?? [], next.env);
   if (next.command !== null) checkTogether({ command: next.command, env: next.env });
   const pending: PendingValues = {
     ...(next.size === inEffect.size ? {} : { size: next.size }),

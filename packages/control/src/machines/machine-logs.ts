@@ -11,6 +11,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
+import type { Redactor } from "../secrets/redactor.ts";
 import { redactorOfVm } from "../vms/vm-redactor.ts";
 
 export interface LogParams extends LineFilter {
@@ -26,6 +27,7 @@ export interface LogParams extends LineFilter {
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Between the end of a log and the look whether it goes on elsewhere: its machine may have moved to another host. */
 const AGAIN_MS = 1_000;
+const REDACTOR_FRESH_MS = 5_000;
 
 export async function readMachineLogs(
   context: Context,
@@ -37,7 +39,8 @@ export async function readMachineLogs(
   const lines: string[] = [];
   let chars = 0;
   const pieces = await open(context, row, { ...params, follow: false });
-  for await (const line of linesOf(pieces, await redactorOfVm(context, row))) {
+  const redactor = await redactorOfVm(context, row);
+  for await (const line of linesOf(pieces, async () => redactor)) {
     if (isWanted(line, params)) lines.push(shown(line, params));
     if (lines.length > params.lines) lines.shift();
     // An end of line counts too: a host may send nothing else.
@@ -65,9 +68,10 @@ async function* following(
 ): AsyncGenerator<string> {
   const { gone } = params;
   let log = first;
-  const redactor = await redactorOfVm(context, row);
+  const redactor = new NewestRedactor(context, row);
+  const redactorNow = () => redactor.now();
   for (let hostId = row.host_id; ;) {
-    for await (const line of linesOf(log, redactor)) if (isWanted(line, params)) yield shown(line, params);
+    for await (const line of linesOf(log, redactorNow)) if (isWanted(line, params)) yield shown(line, params);
     gone.throwIfAborted();
     await sleep(AGAIN_MS, undefined, { signal: gone }).catch(() => gone.throwIfAborted());
     const now = await machineById(context.db, row.id);
@@ -76,6 +80,30 @@ async function* following(
     const lines = now.host_id === hostId ? 0 : CONSOLE_LINES_MAX;
     hostId = now.host_id;
     log = await open(context, now, { lines, gone, follow: true });
+  }
+}
+
+/** Redactor for a log that is followed: a secret may get another version meanwhile, and the machine a start with it. */
+class NewestRedactor {
+  readonly #context: Context;
+  readonly #row: MachineRow;
+  #last: { readonly redactor: Redactor; readonly atMs: number } | undefined;
+
+  constructor(context: Context, row: MachineRow) {
+    this.#context = context;
+    this.#row = row;
+  }
+
+  async now(): Promise<Redactor> {
+    const last = this.#last;
+    const atMs = performance.now();
+    if (last !== undefined && atMs - last.atMs < REDACTOR_FRESH_MS) return last.redactor;
+    const redactor = await redactorOfVm(this.#context, this.#row).catch((error: unknown) => {
+      if (last === undefined) throw error;
+      return last.redactor;
+    });
+    this.#last = { redactor, atMs };
+    return redactor;
   }
 }
 

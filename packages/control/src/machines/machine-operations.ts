@@ -40,9 +40,6 @@ export const machineOperations = {
       ...egressErrors,
       "invalid_duration",
       "secret_not_found",
-      "secret_damaged",
-      "secrets_unavailable",
-      "invalid_env",
       "name_taken",
       "unknown_size",
       "timeout_too_long",
@@ -92,7 +89,7 @@ export const machineOperations = {
     answers: { 200: Machine, 202: Machine },
     access: { scope: "machines:write", role: "member", rate: "expensive" },
     audit: { action: "machine.update", resource: "machine" },
-    errors: [...started, "invalid_duration", "invalid_env", "name_taken", "timeout_too_long", "unknown_size"],
+    errors: [...started, "invalid_duration", "name_taken", "timeout_too_long", "unknown_size"],
   },
   destroyMachine: {
     surface: "v1",
@@ -194,6 +191,12 @@ export const machineLogOperations = {
     // A program chooses what it prints, as its owner chooses labels and names; what readers are not to see belongs into its environment.
     access: { scope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "machine.logs", resource: "machine" },
-    errors: ["machine_not_found", "machine_destroyed", "host_unavailable", "too_many_streams"],
+    errors: [
+      "machine_not_found",
+      "machine_destroyed",
+      "host_unavailable",
+      "secrets_unavailable",
+      "too_many_streams",
+    ],
   },
 } as const satisfies Operations;

@@ -4,7 +4,7 @@ import { Machine, MachineForks } from "@skerry/contract/machines/machine";
 import { ForkRequest, RollbackRequest } from "@skerry/contract/vms/forks";
 import type { Operations } from "../api/operation.ts";
 import { createSnapshotOperation } from "../snapshots/snapshot-operations.ts";
-import { inVmErrors } from "../vms/vm-errors.ts";
+import { inVmErrors, secretsErrors } from "../vms/vm-errors.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { machineVms } from "./machines.ts";
 
@@ -29,6 +29,7 @@ export const machineSnapshotOperations = {
     audit: { action: "machine.fork", resource: "machine" },
     errors: [
       ...inVmErrors(machineVms),
+      ...secretsErrors,
       "disk_full",
       "machine_destroyed",
       "host_draining",
@@ -57,6 +58,7 @@ export const machineSnapshotOperations = {
     audit: { action: "machine.rollback", resource: "machine" },
     errors: [
       ...inVmErrors(machineVms),
+      ...secretsErrors,
       "owned",
       "disk_full",
       "machine_destroyed",

@@ -12,6 +12,7 @@ import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { bringSnapshot } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
+import { noteSecretsOf } from "../vms/creation/vm-secrets.ts";
 import { unlessOwned } from "../vms/owned.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { busy, destroyed, isAtRest } from "./machine-power-actions.ts";
@@ -99,6 +100,7 @@ async function begin(
   const { row: starting, address } = await reserveOn(context, room, async (transaction) => {
     // A snapshot that leaves keeps its files at its old host while the row says that a rollback is under way there, so it must not leave before that is written.
     if (!(await holdSnapshotOn(transaction, snapshot.id, row.host_id))) return undefined;
+    await noteSecretsOf(transaction, row.id, snapshot);
     const written = await transitionMachine(transaction, row, "starting", {
       ...{ desired: "running", retries: 0, host_lost: false, disk_gib: snapshot.disk_gib },
       // If this start fails, the next one is by its policy.

@@ -15,6 +15,7 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { bringSnapshot } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
+import { noteSecretsOf } from "../vms/creation/vm-secrets.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
 import { unlessOwned } from "../vms/owned.ts";
@@ -79,14 +80,16 @@ function refuseOther({ template, size }: SandboxRow, snapshot: SnapshotRow): voi
 async function begin(
   context: Context,
   row: SandboxRow,
-  { id }: SnapshotRow,
+  snapshot: SnapshotRow,
 ): Promise<SandboxRow | undefined> {
+  const { id } = snapshot;
   const rollback = { snapshot_id: id, execution_id: newIdAfter("incarnation", row.execution_id) };
   // A snapshot that leaves keeps its files at its old host while the row says that a rollback is under way there, so it must not leave before that is written.
-  const write = async (transaction: Queries) =>
-    (await holdSnapshotOn(transaction, id, row.host_id))
-      ? transitionSandbox(transaction, row, "resuming", { next: toldOf(rollback), rollback })
-      : undefined;
+  const write = async (transaction: Queries) => {
+    if (!(await holdSnapshotOn(transaction, id, row.host_id))) return undefined;
+    await noteSecretsOf(transaction, row.id, snapshot);
+    return transitionSandbox(transaction, row, "resuming", { next: toldOf(rollback), rollback });
+  };
   if (row.status === "running") return context.db.transaction().execute(write);
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
   return (await reserveOn(context, room, write)).row;

@@ -9,7 +9,7 @@ import {
 } from "@skerry/contract/sandboxes/sandbox";
 import { NoFields } from "@skerry/contract/named";
 import type { Operations } from "../api/operation.ts";
-import { egressErrors, wakeErrors } from "../vms/vm-errors.ts";
+import { egressErrors, secretsErrors, wakeErrors } from "../vms/vm-errors.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 
@@ -32,10 +32,8 @@ export const sandboxOperations = {
     errors: [
       ...egressErrors,
       "invalid_duration",
+      ...secretsErrors,
       "secret_not_found",
-      "secret_damaged",
-      "secrets_unavailable",
-      "invalid_env",
       "unknown_template",
       "unknown_snapshot",
       "snapshot_not_found",

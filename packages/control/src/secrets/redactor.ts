@@ -74,7 +74,7 @@ export class Redactor {
     return cut;
   }
 
-  /** In the order of their ends; they may overlap. */
+  /** Sorted by their ends; they may overlap. */
   *#matches(text: string): Generator<readonly [start: number, end: number]> {
     if (this.#patterns.size === 0) return;
     const filter = this.#filter;
@@ -130,7 +130,7 @@ const forms: readonly ((value: string) => string)[] = [
   ),
 ];
 
-/** What is the same whatever stands around the value, of which `before` bytes belong to its first character. */
+/** The part that is the same whatever stands around the value, of which `before` bytes belong to its first character. */
 function base64Within(value: string, encoding: "base64" | "base64url", before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
   const text = bytes.toString(encoding).replaceAll("=", "");

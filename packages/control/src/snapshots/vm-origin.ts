@@ -21,6 +21,7 @@ interface OriginRequest {
   readonly snapshot?: string;
   readonly command?: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly unknown[];
 }
 
 /** Throws `bad_request` unless the request names exactly one of them, and `forbidden` where what it has run at a snapshot could read that and the
@@ -51,9 +52,13 @@ export async function readOrigin(
   });
 }
 
-/** A variable can have a program run code, as `BASH_ENV` and `NODE_OPTIONS` do, and what a machine prints is in its log. */
-function runsOwn({ command, env = {} }: Pick<OriginRequest, "command" | "env">): boolean {
-  return command !== undefined || Object.keys(env).length > 0;
+/** A variable, and a secret is one, can have a program run code, as `BASH_ENV` and `NODE_OPTIONS` do, and what a machine prints is in its log. */
+function runsOwn({
+  command,
+  env = {},
+  secrets = [],
+}: Pick<OriginRequest, "command" | "env" | "secrets">): boolean {
+  return command !== undefined || Object.keys(env).length > 0 || secrets.length > 0;
 }
 
 /** Its memory has one. */

@@ -5,8 +5,16 @@ import type { VmKind } from "./vm-kind.ts";
 
 const ofGuest = ["host_unavailable", "guest_failed", "guest_timeout"] as const satisfies ErrorCode[];
 
+/** Refusals of a start in which the VM's secrets are read. */
+export const secretsErrors = [
+  "secret_damaged",
+  "secrets_unavailable",
+  "invalid_env",
+] as const satisfies ErrorCode[];
+
 /** Of a paused one that is resumed, also by a call into it. */
 export const wakeErrors = [
+  ...secretsErrors,
   "host_unavailable",
   "host_draining",
   "no_capacity",
@@ -42,6 +50,7 @@ export const egressErrors = [
 /** Of a start. */
 export const startErrors = [
   ...ofGuest,
+  ...secretsErrors,
   "host_draining",
   "no_capacity",
   "quota_exceeded",

@@ -7,7 +7,7 @@ import { FRIENDLY_PORT } from "./fake-ports.ts";
 import type { Answer, World } from "./world.ts";
 
 export const SECRET = "the secret that is in it";
-/** Of their organization, and in none of its VMs. */
+/** Secrets of their organization that none of its VMs has. */
 const unused = { secrets: [{ name: "UNUSED" }] };
 
 /** What others of the organization have, and the token does not own. */

@@ -20,6 +20,9 @@ export const useSecrets = (): Loaded<readonly Secret[]> =>
 /** Browsers report a call that is refused as a fault of the page. */
 const refusal = (): string => refusalOf("secrets:read");
 
+/** Stands for the value in what is copied: a terminal and a clipboard keep what they are given. */
+const FILE = "value.txt";
+
 const schema = {
   properties: {
     name: { description: "A name as environment variables have it. An existing one gets a new version." },
@@ -70,9 +73,12 @@ function SetForm({ done }: { readonly done: (name: string, version: number) => v
       request={({ name = "NAME" }) => ({
         ...requestOf("setSecret", {
           at: [name],
-          cli: command("skerry secret set", name, "--from-file", "value.txt"),
+          cli: command("skerry secret set", name, "--from-file", FILE),
         }),
-        file: "value.txt",
+        file: FILE,
+        typescript:
+          'import { readFile } from "node:fs/promises";\n' +
+          `await skerry.secrets.set(${JSON.stringify(name)}, { value: await readFile("${FILE}", "utf8") });`,
       })}
       send={async ({ name = "", value = "" }) =>
         done(name, (await skerry.secrets.set(name, { value })).version)

@@ -18,7 +18,7 @@ interface FieldSchema {
   readonly maximum?: number;
   /** Of a text of several lines: how many of them are seen. */
   readonly rows?: number;
-  /** Of a text that is not to be read over a shoulder. */
+  /** Shows a text as dots: it is not to be read over a shoulder. */
   readonly masked?: boolean;
   readonly required?: boolean;
 }

@@ -113,10 +113,10 @@ export class Copied {
     const pasted = new Function("skerry", "console", "readFile", `return (async () => { ${body} })()`) as (
       skerry: Skerry,
       console: { log: (line: unknown) => void },
-      readFile: (path: string) => Promise<Buffer>,
+      readFile: (path: string, encoding?: BufferEncoding | null) => Promise<Buffer | string>,
     ) => Promise<void>;
-    await pasted(skerry, { log: (line) => void lines.push(line) }, (path) =>
-      readFile(join(this.folder, path)),
+    await pasted(skerry, { log: (line) => void lines.push(line) }, (path, encoding = null) =>
+      readFile(join(this.folder, path), encoding),
     );
   }
 

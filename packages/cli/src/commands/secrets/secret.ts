@@ -97,7 +97,7 @@ function registerSet(secret: Command, cli: Cli): void {
   );
 }
 
-/** Of a pipe all but a newline at its end, which `echo` adds. */
+/** Value from a pipe, without a newline at its end, which `echo` adds, or from a prompt. */
 async function typedValue(): Promise<string> {
   if (process.stdin.isTTY) return readSecret("Value", "value");
   const value = (await text(process.stdin)).replace(/\r?\n$/, "");

@@ -19,9 +19,9 @@ export function collectBuildSecret(
 }
 
 interface ReadSecrets {
-  /** Of the organization, for the request; undefined: none. */
+  /** Names of the organization's secrets, for the request; undefined: none. */
   readonly stored: { name: string }[] | undefined;
-  /** What the files hold, by name. */
+  /** Contents of the files, by name. */
   readonly values: Readonly<Record<string, string>>;
 }
 

@@ -12,7 +12,7 @@ interface SecretWish {
   readonly as?: string;
 }
 
-const WISH = new RegExp(`${SECRET_NAME_PATTERN.slice(0, -1)}(?:=${SECRET_NAME_PATTERN.slice(1, -1)})?$`);
+const NAME = new RegExp(SECRET_NAME_PATTERN);
 
 export function addSecretFlag(command: Command): Command {
   return command.option(
@@ -23,8 +23,8 @@ export function addSecretFlag(command: Command): Command {
 }
 
 function collectSecret(text: string, before: readonly SecretWish[] = []): SecretWish[] {
-  if (!WISH.test(text))
+  const [name = "", as, ...more] = text.split("=");
+  if (more.length > 0 || !NAME.test(name) || !NAME.test(as ?? name))
     throw new InvalidArgumentError("It must be NAME or NAME=VARIABLE, of letters, digits and _.");
-  const [name = "", as] = text.split("=");
   return [...before, { name, ...(as !== undefined && { as }) }];
 }

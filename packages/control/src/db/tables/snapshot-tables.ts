@@ -23,9 +23,9 @@ declare module "../database.ts" {
       host_id: string;
       status: SnapshotStatus;
       version: Generated<number>;
-      /** A fork that is being made begins at it, and no list shows it. */
       /** Its VM had secrets in its environment, which its memory has too. */
       contains_secrets: Generated<boolean>;
+      /** A fork that is being made begins at it, and no list shows it. */
       is_internal: Generated<boolean>;
       /** PostgreSQL's driver tells large integers as text. */
       memory_bytes: string | null;

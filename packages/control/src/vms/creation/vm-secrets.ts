@@ -6,6 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
+import type { Queries } from "../../db/database.ts";
 import { ofOrganization, openSecrets } from "../../secrets/secrets.ts";
 import { checkEnv } from "../../values/check-env.ts";
 
@@ -17,13 +18,13 @@ export interface AskedSecret {
 type Variables = Readonly<Record<string, string>>;
 
 export interface GivenSecrets {
-  /** What the row says of them. */
+  /** As the row has them. */
   readonly secrets: readonly ShownSecret[];
-  /** By variable. */
+  /** Values, by variable. */
   readonly values: Variables;
 }
 
-/** Secrets of a request, as they are now. Throws `forbidden`, `secret_not_found` or `invalid_env`. */
+/** Opens the secrets of a request, as they are now. Throws `forbidden`, `secret_not_found` or `invalid_env`. */
 export async function askedSecrets(
   context: Context,
   caller: Caller,
@@ -32,7 +33,7 @@ export async function askedSecrets(
   if (asked.length === 0) return { secrets: [], values: {} };
   refuseTwice(asked, env);
   const given = await openAsked(context, caller, asked);
-  checkEnv({ ...env, ...given.values });
+  checkWithSecrets(env, given.values);
   return given;
 }
 
@@ -42,12 +43,17 @@ export async function openAsked(
   caller: Pick<Caller, "orgId" | "scopes">,
   asked: readonly AskedSecret[],
 ): Promise<GivenSecrets> {
-  // What runs in the VM reads them, so its creation is a way to read.
-  if (!caller.scopes.has("secrets:read"))
-    throw new SkerryError("forbidden", '"secrets" needs the scope "secrets:read" as well.', {
-      context: { field: "secrets" },
-    });
+  // Creating a VM is a way to read them: every command in it can.
+  requireToRead(caller);
   return openNamed(context, caller, asked);
+}
+
+/** Throws `forbidden`. */
+export function requireToRead(caller: Pick<Caller, "scopes">): void {
+  if (caller.scopes.has("secrets:read")) return;
+  throw new SkerryError("forbidden", '"secrets" needs the scope "secrets:read" as well.', {
+    context: { field: "secrets" },
+  });
 }
 
 /** The same for a caller who was allowed to before. Throws `secret_not_found`. */
@@ -65,7 +71,8 @@ export async function openNamed(
   });
 }
 
-function refuseTwice(secrets: readonly AskedSecret[], env: Variables): void {
+/** Throws `invalid_env` where two secrets, or a secret and `env`, give the same variable. */
+export function refuseTwice(secrets: readonly AskedSecret[], env: Variables): void {
   const taken = new Set(Object.keys(env));
   for (const { name, as = name } of secrets) {
     if (taken.has(as))
@@ -91,8 +98,21 @@ export async function secretsAtStart(context: Context, row: StartingVm): Promise
   await sql`update vms set secrets = ${JSON.stringify(secrets)}::jsonb where id = ${row.id}`.execute(
     context.db,
   );
-  checkEnv({ ...(row.env as Variables), ...values });
+  checkWithSecrets(row.env as Variables, values);
   return values;
+}
+
+/** Throws `invalid_env` where they are too long together: a value may have become longer since the VM was created. */
+function checkWithSecrets(env: Variables, values: Variables): void {
+  try {
+    checkEnv({ ...env, ...values });
+  } catch (error) {
+    if (!(error instanceof SkerryError)) throw error;
+    throw new SkerryError("invalid_env", `${error.message} The secrets are variables as well.`, {
+      remediation: "Set a shorter value of a secret, delete one, or give fewer variables.",
+      context: { ...error.context, field: "secrets" },
+    });
+  }
 }
 
 async function open(
@@ -113,7 +133,17 @@ async function open(
   return { secrets: given, values: Object.fromEntries(values) };
 }
 
-/** For the column of a row that is written. */
+/** Marks a VM that goes back to a snapshot whose memory may have secrets, as its next snapshots have them too. */
+export async function noteSecretsOf(
+  db: Queries,
+  id: string,
+  snapshot: { readonly contains_secrets: boolean },
+): Promise<void> {
+  if (!snapshot.contains_secrets) return;
+  await sql`update vms set secrets = '[]' where id = ${id} and secrets is null`.execute(db);
+}
+
+/** Text for the column of a row that is written. */
 export function storedSecrets(secrets: readonly ShownSecret[] | null): string | null {
   return secrets === null ? null : JSON.stringify(secrets);
 }

@@ -14,7 +14,7 @@ export interface PlacedVm extends VmRow {
 }
 
 /**
- * What its host is asked for: the row of a sandbox or of a machine, as it is when its VM is to start. `given`: values
+ * Specification for its host: the row of a sandbox or of a machine, as it is when its VM is to start. `given`: values
  * of its secrets, where they were read for this start.
  */
 export async function vmSpecOf(
@@ -30,7 +30,8 @@ export async function vmSpecOf(
     // A name of a host has no underscores.
     hostname: row.id.replace("_", "-"),
     env: wholeEnv(row.env),
-    ...(Object.keys(secrets).length > 0 && { secrets }),
+    // Also where all of them were deleted: its guest may have them from before, and is told that it has none.
+    ...(row.secrets !== null && row.secrets.length > 0 && { secrets }),
     egress: await hostEgress(context.db, row),
     egress_version: row.egress_version,
   };

@@ -24,7 +24,7 @@ import type { NewVm } from "./new-vm.ts";
 import { buildOn } from "../build/build-on.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
 import { settled } from "../../system/settled.ts";
-import { canKeepSecrets, keepSecrets, keptSecrets } from "../record/waking-secrets.ts";
+import { canKeepSecrets, forgetSecrets, keepSecrets, keptSecrets } from "../record/waking-secrets.ts";
 
 /** The first record of a new VM. Takes its network slot. */
 export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {
@@ -143,6 +143,7 @@ async function wake(
     return live;
   } catch (error) {
     options.log.warn({ err: error, vm: record.id }, "a waiting clone could not be woken");
+    if (!newVm.isAcknowledged) await forgetSecrets(record);
     live.qmp.close();
     live.channel.close("it could not be woken");
     await rm(warm.record.folder, { recursive: true, force: true });

@@ -87,13 +87,15 @@ export async function goOn(
     return live;
   }
   const live = await resumePaused(newVm, restored);
+  if (request.spec.secrets !== undefined) {
+    // The answer says that it has them.
+    await giveIdentity(live, request.spec);
+    return live;
+  }
   // Its agent does this before what it is asked later, so nobody waits for its answer. One that cannot do it ends.
-  const { spec } = request;
-  (spec.secrets === undefined ? wakeGuest(live.channel) : giveIdentity(live, spec)).catch(
-    (error: unknown) => {
-      live.channel.close(`the guest did not take the time: ${String(error)}`);
-    },
-  );
+  wakeGuest(live.channel).catch((error: unknown) => {
+    live.channel.close(`the guest did not take the time: ${String(error)}`);
+  });
   return live;
 }
 

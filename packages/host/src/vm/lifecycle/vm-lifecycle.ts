@@ -10,6 +10,7 @@ import { endOfHost, paused, stopped, type EndReason } from "./end-reason.ts";
 import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../record/vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record/record.ts";
+import { forgetSecrets } from "../record/waking-secrets.ts";
 import { keepTime } from "./guest-clock.ts";
 import { GuestHalt } from "./guest-halt.ts";
 import { endGuest } from "./stop-guest.ts";
@@ -232,10 +233,11 @@ export class VmLifecycle {
     await this.endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
   }
 
-  async #finish({ waking: _over, ...record }: VmRecord, end: EndReason | undefined): Promise<void> {
+  async #finish({ waking, ...record }: VmRecord, end: EndReason | undefined): Promise<void> {
     const { resources, table, slotWork } = this.#options;
     await slotWork.settled(record.id);
     await countLast(resources, record);
+    if (waking !== undefined) await forgetSecrets({ ...record, waking });
     if (end === undefined) {
       await releaseResources(resources, record);
       table.delete(record.id);

@@ -60,7 +60,7 @@ export type BuildRecord = Static<typeof BuildRecord>;
 /** The identity that a warm clone gets when it is taken. */
 const Waking = Type.Object({
   ...Type.Pick(VmSpec, ["hostname", "env"]).properties,
-  /** Where they are says waking-secrets.ts. */
+  /** Secrets are in a file besides: waking-secrets.ts. */
   has_secrets: Type.Optional(Type.Literal(true)),
 });
 export type Waking = Static<typeof Waking>;
