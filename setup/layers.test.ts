@@ -48,7 +48,7 @@ test("no package reaches into another one's folders", () => {
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["secrets"],
+    ["certificates", "secrets"],
     ["audit", "checks", "connections", "guest-api", "limits", "moves", "templates", "usage", "vms"],
     ["builds", "host-api", "machines", "organizations", "registries", "sandboxes", "sealing", "snapshots"],
     ["hosts"],

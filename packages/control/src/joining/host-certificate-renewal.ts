@@ -3,7 +3,8 @@
 
 import { advanceRotation, rotationNow, wantedCertification } from "./rotate-authority.ts";
 import { HOST_LIFETIME_MS, HOST_RENEWED_AFTER_MS } from "./certificate-authority.ts";
-import { keyDigest, requestedKey } from "./x509.ts";
+import { keyDigest } from "@skerry/contract/certificates/x509";
+import { requestedKey } from "./x509.ts";
 import type { Context } from "../context.ts";
 import { recordHostCertificate } from "../hosts/joined-hosts.ts";
 import { hostsToCertify } from "./host-certificate-store.ts";

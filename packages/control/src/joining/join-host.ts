@@ -31,7 +31,8 @@ import {
 import { recordHeartbeats } from "../hosts/record-heartbeats.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
-import { keyDigest, requestedKey } from "./x509.ts";
+import { keyDigest } from "@skerry/contract/certificates/x509";
+import { requestedKey } from "./x509.ts";
 import type { SealedFor } from "../sealing/sealed-value.ts";
 import { CLUSTER } from "../sealing/sealing.ts";
 import type { Caller } from "../caller.ts";

@@ -1,17 +1,13 @@
-// Certificates of the cluster's authority: X.509, P-256, one name each. Pure but for keys and serial numbers. Node reads and checks
-// certificates but cannot make them.
+// Certificates of the cluster's authority, one name each, and the keys of those who ask for them.
 
+import { createPublicKey, generateKeyPairSync, verify, type KeyObject } from "node:crypto";
 import {
-  createHash,
-  createPublicKey,
-  generateKeyPairSync,
-  randomBytes,
-  sign,
-  verify,
-  type KeyObject,
-} from "node:crypto";
-import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
-import * as asn1 from "@peculiar/asn1-x509";
+  authorityCertificate,
+  CURVE,
+  leafCertificate,
+  type KeyPair,
+  type Purpose,
+} from "@skerry/contract/certificates/x509";
 import { SkerryError } from "@skerry/contract/errors";
 import { CERTIFICATE_REQUEST, type CertificateRequest } from "@skerry/contract/joining/host-certificate";
 
@@ -22,8 +18,6 @@ export interface Certified {
   readonly privateKey: string;
 }
 
-export type Purpose = "client" | "server";
-
 export interface Leaf {
   /** The one name of its holder. */
   readonly uri: string;
@@ -32,70 +26,26 @@ export interface Leaf {
   readonly lifetimeMs: number;
 }
 
-const CURVE = "prime256v1";
-const ECDSA_WITH_SHA256 = "1.2.840.10045.4.3.2";
-const COMMON_NAME = "2.5.4.3";
 const AUTHORITY_NAME = "Skerry authority";
 const AUTHORITY_LIFETIME_MS = 20 * 365 * 24 * 3_600_000;
-/** All certificates are valid from here on, whenever they were made: one that a clock which was ahead has made, or that was made before the clock was
- *  set back, would otherwise be refused until the clock has gone that far again. Only its end bounds a certificate. */
-const VALID_FROM = new Date("2025-01-01T00:00:00Z");
-/** The top bit of a serial number would make it negative. */
-const SERIAL_BYTES = 16;
-const KEY_ID_BYTES = 20;
 
-const purposeIds: Readonly<Record<Purpose, string>> = {
-  client: asn1.id_kp_clientAuth,
-  server: asn1.id_kp_serverAuth,
-};
-
-/** A new authority. It signs certificates of others, and none that could sign further ones. */
+/** A new authority. */
 export function makeAuthority(): Certified {
-  const { publicKey, privateKey } = newKeyPair();
-  const certificate = signed(privateKey, {
-    issuer: AUTHORITY_NAME,
-    subject: AUTHORITY_NAME,
-    publicKey,
-    lifetimeMs: AUTHORITY_LIFETIME_MS,
-    extensions: [
-      extension(asn1.id_ce_basicConstraints, new asn1.BasicConstraints({ cA: true, pathLenConstraint: 0 })),
-      extension(
-        asn1.id_ce_keyUsage,
-        new asn1.KeyUsage(asn1.KeyUsageFlags.keyCertSign | asn1.KeyUsageFlags.cRLSign),
-      ),
-      extension(asn1.id_ce_subjectKeyIdentifier, new asn1.SubjectKeyIdentifier(keyId(publicKey))),
-    ],
-  });
-  return { certificate, privateKey: pemOf(privateKey) };
+  const pair = newKeyPair();
+  const until = new Date(Date.now() + AUTHORITY_LIFETIME_MS);
+  const certificate = authorityCertificate(pair, { name: AUTHORITY_NAME, until });
+  return { certificate, privateKey: pemOf(pair.privateKey) };
 }
 
 /** PEM of a certificate for this name and key. */
-export function certify(authority: { privateKey: KeyObject; publicKey: KeyObject }, leaf: Leaf): string {
-  const name = new asn1.GeneralName({ uniformResourceIdentifier: leaf.uri });
-  return signed(authority.privateKey, {
-    issuer: AUTHORITY_NAME,
-    subject: leaf.uri,
-    publicKey: leaf.publicKey,
-    lifetimeMs: leaf.lifetimeMs,
-    extensions: [
-      extension(asn1.id_ce_basicConstraints, new asn1.BasicConstraints({ cA: false })),
-      extension(asn1.id_ce_keyUsage, new asn1.KeyUsage(asn1.KeyUsageFlags.digitalSignature)),
-      extension(
-        asn1.id_ce_extKeyUsage,
-        new asn1.ExtendedKeyUsage(leaf.purposes.map((purpose) => purposeIds[purpose])),
-      ),
-      extension(asn1.id_ce_subjectAltName, new asn1.SubjectAlternativeName([name])),
-      extension(
-        asn1.id_ce_authorityKeyIdentifier,
-        new asn1.AuthorityKeyIdentifier({
-          keyIdentifier: new asn1.KeyIdentifier(keyId(authority.publicKey)),
-        }),
-      ),
-    ],
+export function certify(authority: KeyPair, { uri, publicKey, purposes, lifetimeMs }: Leaf): string {
+  return leafCertificate(authority, {
+    ...{ issuer: AUTHORITY_NAME, subject: uri, name: { uri }, publicKey, purposes },
+    until: new Date(Date.now() + lifetimeMs),
   });
 }
 
-export function newKeyPair(): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
+export function newKeyPair(): KeyPair {
   return generateKeyPairSync("ec", { namedCurve: CURVE });
 }
 
@@ -114,11 +64,6 @@ export function requestedKey({ public_key, signature }: CertificateRequest): Key
   return key;
 }
 
-/** What a host is recognized by that comes again. */
-export function keyDigest(publicKey: KeyObject): Buffer {
-  return createHash("sha256").update(spki(publicKey)).digest();
-}
-
 function readKey(pem: string): KeyObject | undefined {
   // Node would also take a private key, which must not be sent.
   if (!pem.startsWith("-----BEGIN PUBLIC KEY-----")) return undefined;
@@ -131,68 +76,4 @@ function readKey(pem: string): KeyObject | undefined {
 
 function refused(message: string): SkerryError {
   return new SkerryError("bad_request", message);
-}
-
-interface Content {
-  readonly issuer: string;
-  readonly subject: string;
-  readonly publicKey: KeyObject;
-  readonly lifetimeMs: number;
-  readonly extensions: readonly asn1.Extension[];
-}
-
-function signed(privateKey: KeyObject, content: Content): string {
-  const algorithm = new asn1.AlgorithmIdentifier({ algorithm: ECDSA_WITH_SHA256 });
-  const serial = randomBytes(SERIAL_BYTES);
-  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
-  const tbsCertificate = new asn1.TBSCertificate({
-    version: asn1.Version.v3,
-    serialNumber: arrayBuffer(serial),
-    signature: algorithm,
-    issuer: nameOf(content.issuer),
-    validity: new asn1.Validity({
-      notBefore: VALID_FROM,
-      notAfter: new Date(Date.now() + content.lifetimeMs),
-    }),
-    subject: nameOf(content.subject),
-    subjectPublicKeyInfo: AsnConvert.parse(spki(content.publicKey), asn1.SubjectPublicKeyInfo),
-    extensions: new asn1.Extensions([...content.extensions]),
-  });
-  const signature = sign("sha256", Buffer.from(AsnConvert.serialize(tbsCertificate)), privateKey);
-  const certificate = new asn1.Certificate({
-    tbsCertificate,
-    signatureAlgorithm: algorithm,
-    signatureValue: arrayBuffer(signature),
-  });
-  const base64 = Buffer.from(AsnConvert.serialize(certificate)).toString("base64");
-  return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}(?=.)/g, "$&\n")}\n-----END CERTIFICATE-----\n`;
-}
-
-/** All of ours are critical but the hints that help to find the authority's key. */
-function extension(extnID: string, value: object): asn1.Extension {
-  const hints: readonly string[] = [asn1.id_ce_subjectKeyIdentifier, asn1.id_ce_authorityKeyIdentifier];
-  return new asn1.Extension({
-    extnID,
-    critical: !hints.includes(extnID),
-    extnValue: new OctetString(AsnConvert.serialize(value)),
-  });
-}
-
-function nameOf(commonName: string): asn1.Name {
-  const value = new asn1.AttributeValue({ utf8String: commonName });
-  const attribute = new asn1.AttributeTypeAndValue({ type: COMMON_NAME, value });
-  return new asn1.Name([new asn1.RelativeDistinguishedName([attribute])]);
-}
-
-function keyId(publicKey: KeyObject): ArrayBuffer {
-  return arrayBuffer(keyDigest(publicKey).subarray(0, KEY_ID_BYTES));
-}
-
-function spki(publicKey: KeyObject): Buffer {
-  return publicKey.export({ type: "spki", format: "der" });
-}
-
-/** A copy: a Buffer's own may be shared with others. */
-function arrayBuffer(bytes: Uint8Array): ArrayBuffer {
-  return new Uint8Array(bytes).buffer;
 }
