@@ -9,7 +9,7 @@
 //   5. private networks that no CIDR allows                             rule `private_network`
 //   6. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
 //
-// Where names decide, which is where a policy has allowed or denied domains, this stands between 5 and 6:
+// Where names decide, which is where a policy has allowed or denied domains or injects secrets, this stands between 5 and 6:
 //   - TCP to port 443 passes by the name in TLS's ClientHello (SNI), and TCP to port 80 by the `Host` of each HTTP request. The connection
 //     is made by the host to what the name resolves to there, whatever address the guest has chosen: `deny_domains`, then `allow_domains`,
 //     then the mode                                                     rules `deny_domain`, `domain`
@@ -24,6 +24,7 @@
 import { Type, type Static } from "typebox";
 import { exampleOf, named } from "../named.ts";
 import { OneOf, Timestamp } from "../fields.ts";
+import { Injection, InjectRules } from "./inject.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -71,6 +72,7 @@ export const EgressRequest = named(
     deny_domains: Type.Optional(
       Domains("Denied domains, for HTTP on port 80 and TLS on port 443; wins over allowed domains."),
     ),
+    inject: Type.Optional(InjectRules),
     dns: Type.Optional(
       Type.Boolean({
         description:
@@ -89,6 +91,7 @@ const policyFields = {
   allow_ports: Ports,
   allow_domains: Type.Optional(Domains("Allowed domains. Absent where there are none.")),
   deny_domains: Type.Optional(Domains("Denied domains. Absent where there are none.")),
+  inject: Type.Optional(InjectRules),
   dns: Type.Boolean(),
 };
 
@@ -105,9 +108,13 @@ const examplePolicy = {
 export const Egress = named("Egress", policyFields, examplePolicy);
 export type Egress = Static<typeof Egress>;
 
-/** Whether a policy decides by names. */
-export function hasDomains(policy: Pick<Egress, "allow_domains" | "deny_domains">): boolean {
-  return policy.allow_domains !== undefined || policy.deny_domains !== undefined;
+/** Whether a policy decides by names. Requests that get a secret are told by the name that they go to. */
+export function hasDomains({
+  allow_domains,
+  deny_domains,
+  inject,
+}: Pick<Egress, "allow_domains" | "deny_domains" | "inject">): boolean {
+  return allow_domains !== undefined || deny_domains !== undefined || inject !== undefined;
 }
 
 /** Granted private networks of one organization. */
@@ -119,6 +126,8 @@ export const HostEgress = Type.Object(
     ...policyFields,
     /** Private networks that its allowed CIDRs may open. Absent: those that they name (`openPrivateCidrs`). */
     private_cidrs: Type.Optional(Type.Array(Type.String({ maxLength: 50 }), { maxItems: PRIVATE_CIDRS_MAX })),
+    /** Absent without rules. */
+    injection: Type.Optional(Injection),
   },
   closed,
 );

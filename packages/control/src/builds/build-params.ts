@@ -22,6 +22,7 @@ import { checkEnv } from "../values/check-env.ts";
 import { openAsked, refuseTwice } from "../vms/creation/vm-secrets.ts";
 import { readDurationWithin } from "../values/durations.ts";
 import { readSize } from "../values/sizes.ts";
+import { refuseInject } from "../vms/egress/inject-params.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import type { SnapshotRow } from "../snapshots/snapshot-row.ts";
 import type { OwnTemplateRow } from "../templates/own-template-rows.ts";
@@ -103,7 +104,7 @@ export function readBuildBounds(
   return {
     size: readSize(size ?? SIZE_DEFAULT),
     timeoutMs: readDurationWithin("timeout", timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
-    egress: readEgressParams(egress ?? defaultBuildEgress(context)),
+    egress: readBuildEgress(context, egress),
   };
 }
 
@@ -225,6 +226,11 @@ function checkContext({ steps = [], dockerfile, context, git, archive }: BuildRe
       context: { field: "context" },
     },
   );
+}
+
+function readBuildEgress(context: Context, egress: BuildRequest["egress"]): EgressParams {
+  refuseInject(egress);
+  return readEgressParams(egress ?? defaultBuildEgress(context));
 }
 
 /** Throws where one could not be given now. */

@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
-import { hostEgress } from "../organizations/private-cidrs.ts";
+import { hostEgress } from "../vms/egress/host-egress.ts";
 import type { BuildRow } from "./build-store.ts";
 
 interface Starting {
@@ -21,7 +21,7 @@ export async function startBuildVm(context: Context, { row, client, stop }: Star
     ...{ execution_id, size, env: {}, build: row.target },
     template: BUILDER_TEMPLATE,
     hostname: id.replace("_", "-"),
-    egress: await hostEgress(context.db, { org_id, egress }),
+    egress: await hostEgress(context, { id, org_id, egress }),
     egress_version: 1,
   };
   try {

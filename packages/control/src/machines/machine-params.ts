@@ -18,6 +18,7 @@ import { readOrigin, sizeOf, type VmOrigin } from "../snapshots/vm-origin.ts";
 import { readCheck } from "../values/health-checks.ts";
 import { readBoundedDuration, readDurationWithin } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
+import { checkInjected } from "../vms/egress/inject-params.ts";
 import { checkEnv, checkTogether } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { checkText } from "../values/check-text.ts";
@@ -54,6 +55,7 @@ export async function readMachineParams(
 ): Promise<MachineParams> {
   const fields = readFields(request);
   const origin = await readOrigin(context, caller, { noun: "machine", request });
+  await checkInjected(context, caller, request.egress);
   const given = await askedSecrets(context, caller, { ...request, env: fields.env });
   const begun = origin.kind === "template" ? fields : { ...fields, ...ofSnapshot(origin.snapshot, request) };
   const { command, env } = begun;

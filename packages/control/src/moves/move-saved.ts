@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { ArrivalNeeds } from "@skerry/contract/host-api/move-calls";
 import { kindOf } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
-import { hostEgress } from "../organizations/private-cidrs.ts";
+import { hostEgress } from "../vms/egress/host-egress.ts";
 import type { BothEnds, Ends, MoveSteps, SendingEnds } from "./move-steps.ts";
 import { findVm, type MoveRow } from "./move-store.ts";
 import { findMovableSnapshot, isUsedAt, switchPaused, switchSnapshot } from "./saved-move-store.ts";
@@ -42,7 +42,7 @@ async function expected(context: Context, move: MoveRow) {
   if (vm?.status !== "paused" || vm.execution_id !== move.from_execution_id)
     throw new SkerryError("vm_not_running", "the sandbox is not paused there any more");
   const { egress_version } = vm;
-  const egress = await hostEgress(context.db, vm);
+  const egress = await hostEgress(context, vm);
   return { ...vm, paused: { paused: { execution_id: move.to_execution_id, egress, egress_version } } };
 }
 

@@ -4,7 +4,7 @@ import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { ArrivalNeeds, VmManifest } from "@skerry/contract/host-api/move-calls";
 import { kindOf } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
-import { hostEgress } from "../organizations/private-cidrs.ts";
+import { hostEgress } from "../vms/egress/host-egress.ts";
 import type { BothEnds, Ends, MoveSteps, SendingEnds } from "./move-steps.ts";
 import { findVm, switchHost, type MovableVm, type MoveRow } from "./move-store.ts";
 
@@ -27,7 +27,7 @@ async function prepare(
   const manifest = await source.moves.manifest(id, move.from_execution_id, stop);
   if (!describes(manifest, vm)) throw new SkerryError("move_refused", "the source describes another VM");
   const { egress_version } = vm;
-  const egress = await hostEgress(context.db, vm);
+  const egress = await hostEgress(context, vm);
   const order = {
     ...{ move_id: move.id, execution_id: move.to_execution_id, ticket },
     ...{ egress, egress_version, manifest },
@@ -70,7 +70,7 @@ async function goOn(
   // Also where it is to be stopped, or was taken for lost: only what runs can be stopped or found again.
   if (vm !== undefined && !past.has(vm.status) && vm.execution_id === move.to_execution_id) {
     const { egress_version } = vm;
-    const egress = await hostEgress(context.db, vm);
+    const egress = await hostEgress(context, vm);
     const order = { execution_id: move.to_execution_id, egress, egress_version };
     await target?.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
       // Where the VM has ended, VM cleanup says so; after any other error this step is tried again.

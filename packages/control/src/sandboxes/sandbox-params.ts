@@ -10,6 +10,7 @@ import type { Context } from "../context.ts";
 import { readOrigin, sizeOf, type VmOrigin } from "../snapshots/vm-origin.ts";
 import { readBoundedDuration, readDurationWithin } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
+import { checkInjected } from "../vms/egress/inject-params.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { readSize } from "../values/sizes.ts";
@@ -42,6 +43,7 @@ export async function readSandboxParams(
   const [given, origin] = await Promise.all([
     askedSecrets(context, caller, { ...request, env: fields.env }),
     readOrigin(context, caller, { noun: "sandbox", request }),
+    checkInjected(context, caller, request.egress),
   ]);
   const size = origin.kind === "snapshot" ? sizeOf(origin.snapshot, request.size) : fields.size;
   return { ...fields, given, origin, size };

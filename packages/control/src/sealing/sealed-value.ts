@@ -76,6 +76,11 @@ export function digestOf({ key }: DataKey, value: Buffer): Buffer {
   return createHmac("sha256", derived).update(value).digest().subarray(0, DIGEST_BYTES);
 }
 
+/** 32 bytes that are the same for the same purpose, and tell nothing of the key. */
+export function derivedFrom({ key }: DataKey, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", key, "", `skerry derived key: ${purpose}`, KEY_BYTES));
+}
+
 interface Secret {
   readonly key: Buffer;
   readonly nonce: Buffer;

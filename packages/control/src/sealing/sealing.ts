@@ -14,6 +14,7 @@ import {
   type DataKeyRow,
 } from "./data-key-store.ts";
 import {
+  derivedFrom,
   digestOf,
   newDataKey,
   openValue,
@@ -56,6 +57,16 @@ export class Sealing {
     const row = await findDataKey(queries, owner);
     if (row === undefined) throw new Error(`${owner} has sealed nothing`);
     return digestOf(unwrap(row, await this.rootKeys()), Buffer.from(value));
+  }
+
+  /**
+   * 32 bytes in hexadecimal that are the same for the same purpose of an owner that has sealed something, and are kept
+   * nowhere. Throws as `open` does.
+   */
+  async derive(queries: Queries, owner: string, purpose: string): Promise<string> {
+    const row = await findDataKey(queries, owner);
+    if (row === undefined) throw new Error(`${owner} has sealed nothing`);
+    return derivedFrom(unwrap(row, await this.rootKeys()), purpose).toString("hex");
   }
 
   /** Throws `secrets_unavailable`, or `secret_damaged` where it is not what was sealed for this. */

@@ -25,6 +25,7 @@ import {
   findSecrets,
   findVersions,
   removeSecret,
+  tellPolicies,
   vmsWith,
   type SecretRow,
   type ShownRow,
@@ -94,11 +95,15 @@ export async function rollBackSecret(
 }
 
 export async function deleteSecret(
-  { db }: Context,
+  { db, wake }: Context,
   scope: SecretScope,
   name: string,
 ): Promise<SecretDeleted> {
-  if (!(await removeSecret(db, scope, name))) throw notFound(name);
+  await db.transaction().execute(async (transaction) => {
+    if (!(await removeSecret(transaction, scope, name))) throw notFound(name);
+    await tellPolicies(transaction, scope.orgId, name);
+  });
+  wake("vm-cleanup");
   return { name, still_in: await vmsWith(db, scope.orgId, name) };
 }
 
@@ -117,6 +122,17 @@ export async function openSecrets(
   return new Map(
     rows.map((row) => [row.name, { version: row.version, value: open(sealedFor(row), row.sealed_value) }]),
   );
+}
+
+/** Throws `secret_not_found` where there is none of one of these names. */
+export async function requireSecrets(
+  { db }: Pick<Context, "db">,
+  scope: SecretScope,
+  names: readonly string[],
+): Promise<void> {
+  const found = new Set((await findSealed(db, scope, names)).map(({ name }) => name));
+  const missing = names.find((name) => !found.has(name));
+  if (missing !== undefined) throw notFound(missing);
 }
 
 /** Versions of a secret that are looked for in output, and the longest of their values, sealed. */
@@ -152,15 +168,18 @@ export async function redactorOf(
 
 /** Those of one organization are changed one after the other, and not while it is deleted. */
 async function changing(
-  { db }: Context,
+  { db, wake }: Context,
   { orgId }: SecretScope,
   change: (transaction: Queries) => Promise<SecretRow>,
 ): Promise<Secret> {
   const row = await db.transaction().execute(async (transaction) => {
     if (!(await lockOrganization(transaction, orgId)))
       throw new SkerryError("organization_not_found", "There is no such organization.");
-    return change(transaction);
+    const written = await change(transaction);
+    await tellPolicies(transaction, orgId, written.name);
+    return written;
   });
+  wake("vm-cleanup");
   return shown(row);
 }
 

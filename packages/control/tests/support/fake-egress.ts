@@ -34,7 +34,7 @@ async function tell(host: FakeHostState, { id, url, response }: HostCall): Promi
 function reportOf(host: FakeHostState, id: string): HostEgressReport {
   const vm = host.vms.get(id);
   if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
-  const { private_cidrs: _, ...policy } = vm.spec.egress;
+  const { private_cidrs: _, injection: _injection, ...policy } = vm.spec.egress;
   return {
     ...policy,
     counters: { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 },

@@ -1032,6 +1032,9 @@ class BuildEgress(_BuildEgressRequired, total=False):
     allow_domains: List[str]
     #: Denied domains. Absent where there are none.
     deny_domains: List[str]
+    #: Secrets that requests over HTTPS get on their way, so that code in the VM never has them. Needs the scope
+    #: `secrets:read` as well.
+    inject: List[InjectRule]
 
 
 class BuildList(TypedDict):
@@ -1279,6 +1282,9 @@ class Egress(_EgressRequired, total=False):
     allow_domains: List[str]
     #: Denied domains. Absent where there are none.
     deny_domains: List[str]
+    #: Secrets that requests over HTTPS get on their way, so that code in the VM never has them. Needs the scope
+    #: `secrets:read` as well.
+    inject: List[InjectRule]
 
 
 class EgressCounters(TypedDict):
@@ -1326,6 +1332,9 @@ class EgressReport(_EgressReportRequired, total=False):
     allow_domains: List[str]
     #: Denied domains. Absent where there are none.
     deny_domains: List[str]
+    #: Secrets that requests over HTTPS get on their way, so that code in the VM never has them. Needs the scope
+    #: `secrets:read` as well.
+    inject: List[InjectRule]
 
 
 class EgressRequest(TypedDict, total=False):
@@ -1342,6 +1351,9 @@ class EgressRequest(TypedDict, total=False):
     allow_domains: List[str]
     #: Denied domains, for HTTP on port 80 and TLS on port 443; wins over allowed domains.
     deny_domains: List[str]
+    #: Secrets that requests over HTTPS get on their way, so that code in the VM never has them. Needs the scope
+    #: `secrets:read` as well.
+    inject: List[InjectRule]
     #: Whether names can be looked up. Default: true with `allow_all` and with `allow_domains`, otherwise false.
     dns: bool
 
@@ -1677,6 +1689,28 @@ class HostJoined(TypedDict):
 class HostList(TypedDict):
     items: List[Host]
     next_cursor: Optional[str]
+
+
+class _InjectRuleRequired(TypedDict):
+    #: Name that the policy allows, or `*.example.com` for every name below one.
+    host: str
+    #: A name as variables of an environment have it: letters, digits and `_`, no digit first.
+    secret: str
+
+
+class InjectRule(_InjectRuleRequired, total=False):
+    #: Header that has the secret. One of this name that the guest sends is removed.
+    header: str
+    #: The header's value, with `{}` where the secret stands, such as `Bearer {}`. Default: `{}`.
+    format: str
+    #: In the place of `header`: parameter of the query that has the secret.
+    query: str
+    #: In the place of `header`: user of HTTP's basic authentication, whose password is the secret. May be empty.
+    basic_user: str
+    #: Methods of the requests that get it. Default: all.
+    methods: List[str]
+    #: Paths of the requests that get it, without a query; with `*` at the end all that begin so. Default: all.
+    paths: List[str]
 
 
 class JoinAnswer(TypedDict):

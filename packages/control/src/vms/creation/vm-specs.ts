@@ -1,7 +1,8 @@
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Context } from "../../context.ts";
-import { hostEgress } from "../../organizations/private-cidrs.ts";
+import { injectEnv } from "@skerry/contract/vms/inject";
+import { hostEgress } from "../egress/host-egress.ts";
 import { wholeEnv, type ShownEnv } from "../env.ts";
 import type { VmRow } from "../vm-kind.ts";
 import { secretsAtStart } from "./vm-secrets.ts";
@@ -29,10 +30,10 @@ export async function vmSpecOf(
     size: row.size,
     // A name of a host has no underscores.
     hostname: row.id.replace("_", "-"),
-    env: wholeEnv(row.env),
+    env: { ...injectEnv(row.egress.inject), ...wholeEnv(row.env) },
     // Also where all of them were deleted: its guest may have them from before, and is told that it has none.
     ...(row.secrets !== null && row.secrets.length > 0 && { secrets }),
-    egress: await hostEgress(context.db, row),
+    egress: await hostEgress(context, row),
     egress_version: row.egress_version,
   };
 }

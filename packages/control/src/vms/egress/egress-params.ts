@@ -6,6 +6,7 @@ import type { Egress, EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, whyNever } from "@skerry/contract/vms/networks";
 import { readDomains } from "./egress-domains.ts";
+import { readInject } from "./inject-params.ts";
 import { canonicalCidrs } from "../../values/cidrs.ts";
 import type { EgressSettings } from "../../organizations/egress-settings.ts";
 
@@ -32,15 +33,22 @@ export function readEgress(
   refuseContradictions(field, { mode, allowed, ports, allowedDomains });
   refuseUnreachable(allowed);
   if (settings !== undefined) refuseUngranted(allowed, settings.privateCidrs);
+  const names = { mode, allowed: allowedDomains, denied: deniedDomains };
+  const inject = readInject(field, request.inject, names);
   return {
     mode,
     allow_cidrs: canonicalCidrs(allowed),
     deny_cidrs: canonicalCidrs(denied),
     allow_ports: ports,
-    ...(allowedDomains.length > 0 && { allow_domains: allowedDomains }),
-    ...(deniedDomains.length > 0 && { deny_domains: deniedDomains }),
+    ...unlessEmpty({ allow_domains: allowedDomains, deny_domains: deniedDomains, inject }),
     dns: request.dns ?? (mode === "allow_all" || allowedDomains.length > 0),
   };
+}
+
+function unlessEmpty<Lists extends Readonly<Record<string, readonly unknown[]>>>(
+  lists: Lists,
+): Partial<Lists> {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)) as Partial<Lists>;
 }
 
 interface Lists {

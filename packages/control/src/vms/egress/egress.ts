@@ -9,7 +9,8 @@ import type { Caller } from "../../caller.ts";
 import { stateOf, type Context } from "../../context.ts";
 import type { IfMatch } from "../../http/etag.ts";
 import { readEgress } from "./egress-params.ts";
-import { hostEgress } from "../../organizations/private-cidrs.ts";
+import { hostEgress } from "./host-egress.ts";
+import { checkInjected } from "./inject-params.ts";
 import { retryOnConflict } from "../../db/retry-on-conflict.ts";
 import { unlessOwned } from "../owned.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
@@ -29,6 +30,7 @@ export async function setEgress(
   const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
   const { kind, ifMatch } = params;
   const { id } = unlessOwned(kind, await kind.get(context, caller, params.id));
+  await checkInjected(context, caller, params.request);
   const change = async () => {
     const row = await store(context, caller, { kind, id, egress, ifMatch });
     if (row.status === "paused") return reportOf(row, noTraffic);
@@ -106,7 +108,7 @@ export async function reapplyEgress(
 
 async function apply(context: Context, row: VmRow, stop?: AbortSignal): Promise<Traffic> {
   const client = await clientOf(context, row);
-  const policy = { egress: await hostEgress(context.db, row), version: row.egress_version };
+  const policy = { egress: await hostEgress(context, row), version: row.egress_version };
   const report = await client.setEgress(row, policy, stop);
   if (!(await confirmEgress(context.db, row))) context.wake("vm-cleanup");
   return report;

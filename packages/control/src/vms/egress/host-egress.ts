@@ -1,0 +1,45 @@
+// An egress policy as the host of its VM gets it: with the private networks that the organization was granted, and the
+// secrets that requests get on their way.
+
+import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
+import type { Injection, InjectRule } from "@skerry/contract/vms/inject";
+import { withGrants } from "@skerry/contract/vms/networks";
+import type { Context } from "../../context.ts";
+import { privateCidrsOf } from "../../organizations/private-cidr-store.ts";
+import { ofOrganization, openSecrets } from "../../secrets/secrets.ts";
+
+interface Governed {
+  readonly id: string;
+  readonly org_id: string;
+  readonly egress: Egress;
+}
+
+/**
+ * The grants and the secrets are read after the row: a change of them raises the row's version in the same transaction,
+ * so a version is never told with older ones than its own. Throws `secrets_unavailable` or `secret_damaged`.
+ */
+export async function hostEgress(
+  context: Pick<Context, "db" | "sealing">,
+  { id, org_id, egress }: Governed,
+): Promise<HostEgress> {
+  // Most policies allow no CIDR, and creating a sandbox should not ask the database once more for them.
+  const granted =
+    egress.allow_cidrs.length === 0
+      ? egress
+      : withGrants(egress, (await privateCidrsOf(context.db, org_id)) ?? []);
+  if (egress.inject === undefined) return granted;
+  return { ...granted, injection: await injectionOf(context, { id, org_id, rules: egress.inject }) };
+}
+
+/** The same for every start of a VM and on every host, so that its guest goes on trusting the authority that it knows. */
+async function injectionOf(
+  context: Pick<Context, "db" | "sealing">,
+  { id, org_id, rules }: { id: string; org_id: string; rules: readonly InjectRule[] },
+): Promise<Injection> {
+  const names = [...new Set(rules.map(({ secret }) => secret))];
+  const opened = await openSecrets(context, ofOrganization({ orgId: org_id }), names);
+  const values = Object.fromEntries([...opened].map(([name, { value }]) => [name, value]));
+  // Without a data key nothing was ever sealed, and so there is nothing to inject.
+  const seed = await context.sealing.derive(context.db, org_id, `egress authority of ${id}`);
+  return { vm: id, seed, values };
+}
