@@ -18,7 +18,7 @@ function readInPieces(hello: Buffer): { readonly result: HelloResult; readonly r
 }
 
 test("a ClientHello says its name whole, in single bytes and over many records", () => {
-  const found = { kind: "name", name: "www.example.com" };
+  const found = { kind: "name", name: "www.example.com", protocols: [] };
   const names = ["www.example.com"];
   expect(readClientHello(clientHello({ names }))).toEqual(found);
   expect(readClientHello(clientHello({ names, recordBytes: 10 }))).toEqual(found);

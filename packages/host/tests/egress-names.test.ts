@@ -489,7 +489,7 @@ test("who gets an address after another guest finds nothing of it", async () => 
   const known = wire.names.policyOf(wire.slotAddress);
   if (known === undefined) throw new Error("the guest has no policy");
   await wire.names.set(wire.slotAddress, known, true);
-  expect(await wire.names.denials(wire.slotAddress)).toEqual([]);
+  expect((await wire.names.traffic(wire.slotAddress)).denied).toEqual([]);
 });
 
 test("with allow_all denied names are refused, others pass, and no protocol hides its name", async () => {
@@ -602,7 +602,7 @@ test("a guest that this host process has not told the proxy of finds nothing of 
   try {
     await rules.replace(wire.slot, policy);
     expect(await proxies()).toEqual(before);
-    expect(await names.proxy.denials(wire.slotAddress)).toEqual([]);
+    expect((await names.proxy.traffic(wire.slotAddress)).denied).toEqual([]);
   } finally {
     names.proxy.close();
   }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { VmEngine, type EngineOptions } from "../src/vm/engine/engine.ts";
-import { keepSecrets, keptSecrets } from "../src/vm/record/waking-secrets.ts";
+import { keepSecrets, keptSecrets } from "../src/vm/record/secrets-in-memory.ts";
 import type { VmRecord } from "../src/vm/record/record.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";

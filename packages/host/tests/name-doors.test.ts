@@ -26,7 +26,7 @@ afterEach(async () => {
 const GUEST = "127.0.0.1";
 const policy: NamePolicy = {
   ...{ mode: "deny_all", allow_domains: ["*.example"], deny_domains: [], never: [], deny_cidrs: [] },
-  ...{ private_networks: [], open_cidrs: [], mark: 1 },
+  ...{ private_networks: [], open_cidrs: [], mark: 1, inject: [] },
 };
 
 function guestsOf(resolver = new Resolver(() => Promise.resolve([]))): Guests {

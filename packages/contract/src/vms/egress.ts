@@ -170,6 +170,18 @@ export const EgressDenial = named(
 );
 export type EgressDenial = Static<typeof EgressDenial>;
 
+export const EgressInjection = named(
+  "EgressInjection",
+  {
+    host: Type.String({ description: "Name that the requests went to." }),
+    secret: Type.String(),
+    count: Type.Integer({ description: "Requests that got it." }),
+    last_at: Timestamp,
+  },
+  { host: "api.example.com", secret: "API_KEY", count: 3, last_at: "2026-11-20T16:22:00.000Z" },
+);
+export type EgressInjection = Static<typeof EgressInjection>;
+
 export const EgressCounters = named(
   "EgressCounters",
   {
@@ -182,7 +194,16 @@ export const EgressCounters = named(
 );
 export type EgressCounters = Static<typeof EgressCounters>;
 
-const trafficFields = { counters: EgressCounters, denied: Type.Array(EgressDenial) };
+const trafficFields = {
+  counters: EgressCounters,
+  denied: Type.Array(EgressDenial),
+  injected: Type.Optional(
+    Type.Array(EgressInjection, {
+      description:
+        "Secrets that requests got on their way, newest first. Counted since the host's name proxy began; absent where there is no rule.",
+    }),
+  ),
+};
 
 /** Policy, traffic that passed, and the last denied destinations, newest first. Counters begin with the VM. */
 export const EgressReport = named(

@@ -13,7 +13,7 @@ import { endNameProxy, rootNameProxy } from "./open-name-proxy.ts";
 import { openCgroups } from "../vm/qemu/cgroup.ts";
 import { adoptClone, mainOf } from "../vm/start/clone.ts";
 import { endOfHost } from "../vm/lifecycle/end-reason.ts";
-import { forgetOthers } from "../vm/record/waking-secrets.ts";
+import { forgetOthers } from "../vm/record/secrets-in-memory.ts";
 import { cgroupName, releaseResources, uidsOf, type HostResources } from "../vm/record/vm-resources.ts";
 import { backingPlaces } from "../vm/disk/backing-files.ts";
 import { findByUid, killProcess } from "../vm/qemu/process.ts";

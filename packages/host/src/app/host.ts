@@ -103,7 +103,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const range = await openHostNetwork({ ...config.network, nameProxy: rootNameProxy(config), log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
-  const names = openNameProxy(config, range, log);
+  const names = openNameProxy(config, { range, certificates, log });
   const slots = openSlots(config, { names, range, connections, log, isBusy: () => engine.isBusy });
   const common = await openResources(config, { slots, range, program, names, log });
   const vmsFolder = vmsFolderOf(config);

@@ -1,6 +1,7 @@
 import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api/vm";
 import { formatTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import type { Host } from "../app/host.ts";
+import { giveTrust } from "../vm/start/egress-trust.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 /** A template that was frozen already takes less. */
@@ -25,9 +26,17 @@ export function registerVms(server: HostServer, { engine }: Host): void {
     engine.recover(request.params.id),
   );
 
-  server.put("/vms/:id/egress", { schema: { params: VmParams, body: EgressChange } }, (request) =>
-    engine.setEgress(request.params.id, request.body),
-  );
+  server.put("/vms/:id/egress", { schema: { params: VmParams, body: EgressChange } }, async (request) => {
+    const { id } = request.params;
+    const { execution_id, egress } = request.body;
+    const report = await engine.setEgress(id, request.body);
+    // In force already: a guest that does not answer trusts no server that gets a secret.
+    if (egress.injection !== undefined) {
+      using guest = await engine.use(id, execution_id);
+      await giveTrust(guest.channel, egress.injection);
+    }
+    return report;
+  });
 
   server.get("/vms/:id/egress", { schema: { params: VmParams, querystring: ExecutionQuery } }, (request) =>
     engine.egress(request.params.id, request.query.execution_id),

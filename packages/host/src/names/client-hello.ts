@@ -2,10 +2,17 @@
 // not a whole, plain ClientHello with exactly one name is refused: what the server would read must be what was read here.
 
 export type HelloResult =
-  | { readonly kind: "name"; readonly name: string }
+  | { readonly kind: "name"; readonly name: string; readonly protocols: readonly string[] }
   /** `bytes`: how many there must be before it is worth reading again. */
   | { readonly kind: "more"; readonly bytes: number }
   | { readonly kind: "refused"; readonly why: string };
+
+export interface Hello {
+  /** All that the client has sent so far. */
+  readonly bytes: Buffer;
+  readonly name: string | undefined;
+  readonly protocols: readonly string[];
+}
 
 /** A ClientHello with post-quantum keys and tickets has some 2 KiB. */
 export const HELLO_MAX_BYTES = 32 * 1_024;
@@ -18,6 +25,8 @@ const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
 const ENCRYPTED_CLIENT_HELLO = 0xfe0d;
 const HOST_NAME = 0;
+/** Names of protocols (RFC 7301). */
+const PROTOCOLS = 16;
 
 /** The bytes end before they should. */
 class Short extends Error {
@@ -90,10 +99,12 @@ function nameOf(hello: Cursor): HelloResult {
   const extensions = hello.vector(2);
   if (hello.left > 0) return refused("its ClientHello is malformed");
   let name: string | undefined;
+  let protocols: readonly string[] = [];
   while (extensions.left > 0) {
     const type = extensions.number(2);
     const data = extensions.vector(2);
     if (type === ENCRYPTED_CLIENT_HELLO) return refused("its ClientHello is encrypted");
+    if (type === PROTOCOLS) protocols = protocolsIn(data);
     if (type !== SERVER_NAME) continue;
     if (name !== undefined) return refused("it names a server twice");
     const list = data.vector(2);
@@ -101,7 +112,14 @@ function nameOf(hello: Cursor): HelloResult {
     name = list.vector(2).rest().toString("latin1");
     if (!isHostName || list.left > 0 || data.left > 0) return refused("its server name is malformed");
   }
-  return name === undefined ? refused("it names no server") : { kind: "name", name };
+  return name === undefined ? refused("it names no server") : { kind: "name", name, protocols };
+}
+
+function protocolsIn(data: Cursor): string[] {
+  const list = data.vector(2);
+  const found: string[] = [];
+  while (list.left > 0) found.push(list.vector(1).rest().toString("latin1"));
+  return found;
 }
 
 class Cursor {

@@ -86,7 +86,10 @@ export class ControlDoor {
     const { id } = request;
     if ("set" in request) this.#guests.set(request.set);
     if ("forget" in request) this.#guests.forget(request.forget);
-    if ("denials" in request) return { id, denied: this.#guests.get(request.denials)?.denied ?? [] };
+    if ("denials" in request) {
+      const { denied = [], injected = [] } = this.#guests.get(request.denials) ?? {};
+      return { id, denied, injected };
+    }
     if ("opened" in request) this.#opened(request.opened);
     if ("end" in request) this.#end.resolve();
     return { id };

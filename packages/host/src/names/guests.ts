@@ -1,7 +1,7 @@
 // What the name proxy knows of each guest, by the address of its slot: the policy, the connections under way, and what was refused. A
 // guest that is not here gets nothing.
 
-import type { EgressDenial } from "@skerry/contract/vms/egress";
+import type { EgressDenial, EgressInjection } from "@skerry/contract/vms/egress";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeakyBucket } from "../system/leaky-bucket.ts";
 import { FairShare } from "../network/fair-share.ts";
@@ -55,6 +55,7 @@ export class Guest {
   readonly #requests = new LeakyBucket(REQUEST_RATE, performance.now());
   readonly connections = new Set<Connection>();
   readonly #denied = new Map<string, EgressDenial>();
+  readonly #injected = new Map<string, EgressInjection>();
 
   constructor(address: string, policy: Policy, resolver: Resolver) {
     this.address = address;
@@ -65,6 +66,20 @@ export class Guest {
   /** Newest last. */
   get denied(): EgressDenial[] {
     return [...this.#denied.values()];
+  }
+
+  /** Newest last. */
+  get injected(): EgressInjection[] {
+    return [...this.#injected.values()];
+  }
+
+  /** A request to this name has got the secret. */
+  noteInjected(host: string, secret: string): void {
+    const key = `${host} ${secret}`;
+    const count = (this.#injected.get(key)?.count ?? 0) + 1;
+    this.#injected.delete(key);
+    this.#injected.set(key, { host, secret, count, last_at: new Date().toISOString() });
+    forgetOldest(this.#injected);
   }
 
   /** Resolves when it is the next request's turn. */
@@ -83,9 +98,13 @@ export class Guest {
       ...{ address, port, protocol, rule, count, last_at },
       ...(name !== undefined && { domain: name }),
     });
-    const [oldest] = this.#denied.keys();
-    if (this.#denied.size > DENIALS_MAX && oldest !== undefined) this.#denied.delete(oldest);
+    forgetOldest(this.#denied);
   }
+}
+
+function forgetOldest(told: Map<string, unknown>): void {
+  const [oldest] = told.keys();
+  if (told.size > DENIALS_MAX && oldest !== undefined) told.delete(oldest);
 }
 
 export class Guests {
@@ -110,8 +129,8 @@ export class Guests {
   /** Connections that the new policy forbids are cut. `isNew`: whoever had the address before has gone. */
   set({ guest: address, policy: named, isNew }: NameProxyGuest): void {
     if (isNew) this.forget(address);
-    const policy = policyOf(named);
     const guest = this.#guests.get(address);
+    const policy = policyOf(named, guest?.policy);
     if (guest === undefined)
       return void this.#guests.set(address, new Guest(address, policy, this.#newResolver()));
     guest.policy = policy;

@@ -3,14 +3,16 @@
 // passes: the rules of the slots lead to its ports, and to nothing else.
 
 import { once } from "node:events";
-import { chmod, rm, stat } from "node:fs/promises";
+import { chmod, readFile, rm, stat } from "node:fs/promises";
 import type { Server } from "node:net";
+import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { NameProxySettings } from "../network/name-proxy-protocol.ts";
 import { proxyPorts } from "../network/name-proxy-protocol.ts";
 import { systemServers } from "../network/name-servers.ts";
 import { ControlDoor } from "./control-door.ts";
 import { DnsDoor } from "./dns-door.ts";
 import { Guests } from "./guests.ts";
+import { InjectingDoor } from "./injecting-door.ts";
 import { httpDoor } from "./http-door.ts";
 import { Resolver } from "./resolver.ts";
 import { tlsDoor } from "./tls-door.ts";
@@ -33,7 +35,8 @@ export async function runNameProxy(settings: NameProxySettings): Promise<void> {
   dns.datagrams.bind(ports.dns, address);
   await once(dns.datagrams, "listening");
   await listen(dns.streams, ports.dns, address);
-  await listen(tlsDoor(guests), ports.tls, address);
+  const injecting = new InjectingDoor(guests, await trustedServers(settings));
+  await listen(tlsDoor(guests, injecting), ports.tls, address);
   await listen(httpDoor(guests), ports.http, address);
   await rm(socket, { force: true });
   control.server.listen(socket);
@@ -41,6 +44,12 @@ export async function runNameProxy(settings: NameProxySettings): Promise<void> {
   await chmod(socket, SOCKET_MODE);
   giveUpRoot(settings.uid);
   await noLongerNeeded(control, guests, socket);
+}
+
+/** Certificates that servers are trusted by: of the common authorities, and of the operator's. */
+async function trustedServers({ extraCa }: NameProxySettings): Promise<SecureContext> {
+  const extra = extraCa === undefined ? [] : [await readFile(extraCa.path, "utf8")];
+  return createSecureContext({ ca: [...rootCertificates, ...extra] });
 }
 
 async function listen(server: Server, port: number, address: string): Promise<void> {

@@ -3,6 +3,8 @@
 
 import { cidrOf, type Cidr } from "@skerry/contract/cidrs";
 import type { Egress } from "@skerry/contract/vms/egress";
+import { Domains } from "./domains.ts";
+import { Injecting } from "./injecting.ts";
 import { parseIpv4 } from "../network/ipv4.ts";
 import type { NamePolicy } from "../network/name-proxy-protocol.ts";
 
@@ -16,9 +18,11 @@ export interface Policy {
   readonly openCidrs: Networks;
   /** Which lists of domains these are. */
   readonly mark: number;
+  readonly injection: Injecting;
 }
 
-export function policyOf(named: NamePolicy): Policy {
+/** `before`: what the guest had, whose certificates go on. */
+export function policyOf(named: NamePolicy, before?: Policy): Policy {
   return {
     mode: named.mode,
     allowDomains: new Domains(named.allow_domains),
@@ -28,24 +32,8 @@ export function policyOf(named: NamePolicy): Policy {
     privateNetworks: new Networks(named.private_networks),
     openCidrs: new Networks(named.open_cidrs),
     mark: named.mark,
+    injection: new Injecting(named, before?.injection),
   };
-}
-
-/** Canonical domains; a `*.` before one is every name below it. */
-export class Domains {
-  readonly #domains: ReadonlySet<string>;
-
-  constructor(domains: readonly string[]) {
-    this.#domains = new Set(domains);
-  }
-
-  /** `name` is canonical. */
-  has(name: string): boolean {
-    if (this.#domains.has(name)) return true;
-    for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1))
-      if (this.#domains.has(`*${name.slice(dot)}`)) return true;
-    return false;
-  }
 }
 
 /** By prefix, the first addresses of the networks that have it. */

@@ -9,6 +9,12 @@ import type { Guest, Guests } from "./guests.ts";
 const KEPT_MAX = 2;
 const IDLE_DEADLINE_MS = 10 * 60_000;
 
+export interface ConnectOptions {
+  readonly host?: string | null | undefined;
+}
+
+export type Connected = (error: Error | null, connection?: Duplex) => void;
+
 /** `destroy` it with the guest's connection. No request waits in it for a connection: it would make one for a request that has ended. */
 export class ServerConnections extends Agent {
   readonly #guests: Guests;
@@ -20,6 +26,11 @@ export class ServerConnections extends Agent {
     super({ keepAlive: true, maxFreeSockets: KEPT_MAX, timeout: IDLE_DEADLINE_MS });
     this.#guests = guests;
     this.#guest = guest;
+  }
+
+  /** One for a request whose connection nobody else uses. */
+  alone(): Agent {
+    return new Agent({ keepAlive: false });
   }
 
   /** The agent destroys it where this is false. */

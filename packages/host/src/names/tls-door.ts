@@ -3,9 +3,10 @@
 
 import { createServer, connect, type Server, type Socket } from "node:net";
 import { canonicalName } from "@skerry/contract/domains";
-import { HELLO_MAX_BYTES, readClientHello } from "./client-hello.ts";
+import { HELLO_MAX_BYTES, readClientHello, type Hello } from "./client-hello.ts";
 import { findWay } from "./find-way.ts";
 import type { Connection, Guests } from "./guests.ts";
+import type { InjectingDoor } from "./injecting-door.ts";
 
 const HELLO_DEADLINE_MS = 10_000;
 const CONNECT_DEADLINE_MS = 10_000;
@@ -17,17 +18,17 @@ const TLS_PORT = 443;
 /** A fatal alert `access_denied` (49) of TLS 1.2's record layer, which every client understands. */
 const ACCESS_DENIED = Buffer.from([21, 3, 3, 0, 2, 2, 49]);
 
-export function tlsDoor(guests: Guests): Server {
+export function tlsDoor(guests: Guests, injecting: InjectingDoor): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (client) => {
     client.on("error", () => client.destroy());
     const connection = guests.admit(client.remoteAddress ?? "", TLS_PORT, client);
     if (connection === undefined) return void client.resetAndDestroy();
     client.once("close", () => guests.release(connection));
-    void pass(connection, client).catch(() => client.destroy());
+    void pass(connection, client, injecting).catch(() => client.destroy());
   });
 }
 
-async function pass(connection: Connection, client: Socket): Promise<void> {
+async function pass(connection: Connection, client: Socket, injecting: InjectingDoor): Promise<void> {
   const { guest } = connection;
   const hello = await helloOf(client);
   if (hello === undefined) return void client.destroy();
@@ -39,6 +40,10 @@ async function pass(connection: Connection, client: Socket): Promise<void> {
   const way = await findWay(guest, name, TLS_PORT);
   if (client.destroyed) return;
   if (way.kind !== "open") return deny(client);
+  if (guest.policy.injection.concerns(name)) {
+    const isTaken = await injecting.take(client, { connection, hello, to: way.to });
+    return isTaken ? undefined : deny(client);
+  }
   connection.destinations.add(way.to);
   const server = await connected(way.to.address, client);
   if (server === undefined) return void client.resetAndDestroy();
@@ -48,14 +53,12 @@ async function pass(connection: Connection, client: Socket): Promise<void> {
 }
 
 /** Undefined where the client has gone, or has taken too long. Without a name: it is to be refused. */
-function helloOf(
-  client: Socket,
-): Promise<{ readonly bytes: Buffer; readonly name: string | undefined } | undefined> {
+function helloOf(client: Socket): Promise<Hello | undefined> {
   return new Promise((resolve) => {
     const held = Buffer.alloc(HELLO_MAX_BYTES);
     let length = 0;
     let needed = 1;
-    const end = (found?: { bytes: Buffer; name: string | undefined }): void => {
+    const end = (found?: Hello): void => {
       clearTimeout(deadline);
       client.pause();
       client.off("data", take).off("end", gone).off("close", gone);
@@ -68,8 +71,8 @@ function helloOf(
       if (length < needed) return;
       const result = readClientHello(held.subarray(0, length));
       if (result.kind === "more") return void (needed = result.bytes);
-      const name = result.kind === "name" ? result.name : undefined;
-      end({ bytes: Buffer.concat([held.subarray(0, length), bytes.subarray(copied)]), name });
+      const { name, protocols } = result.kind === "name" ? result : { name: undefined, protocols: [] };
+      end({ bytes: Buffer.concat([held.subarray(0, length), bytes.subarray(copied)]), name, protocols });
     };
     const deadline = setTimeout(gone, HELLO_DEADLINE_MS);
     client.on("data", take).once("end", gone).once("close", gone);

@@ -68,11 +68,16 @@ export class EgressLoader {
   }
 
   async report(slot: Slot, inForce: HostEgress): Promise<HostEgressReport> {
-    const { private_cidrs: _, ...policy } = inForce;
+    const { private_cidrs: _, injection: _secret, ...policy } = inForce;
     const report = readEgressReport(await listTable("inet", BASE_TABLE, slot), Date.now());
     if (!hasDomains(policy)) return { ...policy, ...report };
-    const named = await this.#options.names.proxy.denials(this.#addressOf(slot));
-    return { ...policy, ...report, denied: newest([...report.denied, ...named]) };
+    const { denied, injected } = await this.#options.names.proxy.traffic(this.#addressOf(slot));
+    return {
+      ...policy,
+      ...report,
+      denied: newest([...report.denied, ...denied]),
+      ...(policy.inject !== undefined && { injected: newest(injected) }),
+    };
   }
 
   /** The proxy knows what the rules lead to it before they do, and forgets it after them. */
@@ -116,6 +121,8 @@ export class EgressLoader {
       never: [...neverNetworks.map(({ cidr }) => cidr), ...neverCidrs, range.cidr, ...this.#own.list()],
       open_cidrs: allow_cidrs.filter((cidr) => covers(open, cidrOf(cidr))),
       mark: namedMark(policy),
+      inject: policy.inject ?? [],
+      injection: policy.injection,
     };
   }
 

@@ -68,8 +68,13 @@ export function readEgressReport(listing: unknown, nowMs: number): TrafficReport
 }
 
 /** The last ones, newest first. */
-export function newest(denied: readonly EgressDenial[]): EgressDenial[] {
-  return denied.toSorted(newestFirst).slice(0, DENIALS_MAX);
+export function newest<Told extends Dated>(told: readonly Told[]): Told[] {
+  return told.toSorted(newestFirst).slice(0, DENIALS_MAX);
+}
+
+interface Dated {
+  readonly last_at: string;
+  readonly address?: string;
 }
 
 function denial(rule: DenyRule, { elem }: Element, nowMs: number): EgressDenial {
@@ -86,7 +91,7 @@ function denial(rule: DenyRule, { elem }: Element, nowMs: number): EgressDenial 
   };
 }
 
-function newestFirst(one: EgressDenial, other: EgressDenial): number {
+function newestFirst(one: Dated, other: Dated): number {
   if (one.last_at !== other.last_at) return one.last_at < other.last_at ? 1 : -1;
-  return one.address < other.address ? -1 : 1;
+  return (one.address ?? "") < (other.address ?? "") ? -1 : 1;
 }

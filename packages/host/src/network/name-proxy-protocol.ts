@@ -1,7 +1,8 @@
 // What the host and its name proxy agree on: where the proxy listens, and the lines of JSON on its control socket. Each request has an
 // id, and its answer has the same one; the proxy says who it is before the first.
 
-import type { EgressDenial, HostEgress } from "@skerry/contract/vms/egress";
+import type { EgressDenial, EgressInjection, HostEgress } from "@skerry/contract/vms/egress";
+import type { Injection, InjectRule } from "@skerry/contract/vms/inject";
 import type { NameServer } from "./name-servers.ts";
 
 /** Ports in a row. */
@@ -25,6 +26,8 @@ export interface NameProxySettings {
   readonly socket: string;
   /** Empty: those of the machine. */
   readonly servers: readonly NameServer[];
+  /** File in PEM of certificates that servers are trusted by besides the common ones, read before root is given up. */
+  readonly extraCa?: { readonly path: string; readonly digest: string } | undefined;
 }
 
 /** What one guest may reach by name. */
@@ -39,6 +42,9 @@ export interface NamePolicy extends Pick<HostEgress, "mode"> {
   readonly open_cidrs: readonly string[];
   /** Which lists of domains these are. */
   readonly mark: number;
+  readonly inject: readonly InjectRule[];
+  /** Absent without rules, and where this host has lost it. */
+  readonly injection?: Injection | undefined;
 }
 
 export interface NameProxyGuest {
@@ -76,4 +82,5 @@ export interface NameProxyOpening {
 export interface NameProxyAnswer {
   readonly id: number;
   readonly denied?: readonly EgressDenial[];
+  readonly injected?: readonly EgressInjection[];
 }

@@ -7,7 +7,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { EgressDenial } from "@skerry/contract/vms/egress";
+import { SECRET_NAME_MAX_CHARS } from "@skerry/contract/secrets/secret-bounds";
+import { EgressDenial, EgressInjection } from "@skerry/contract/vms/egress";
 import type { Logger } from "pino";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
@@ -52,6 +53,12 @@ const Denied = Type.Object({
   protocol: Type.String({ maxLength: 3 }),
   last_at: Type.String({ maxLength: 30 }),
 });
+const Injected = Type.Object({
+  ...EgressInjection.properties,
+  host: Type.String({ maxLength: 253 }),
+  secret: Type.String({ maxLength: SECRET_NAME_MAX_CHARS }),
+  last_at: Type.String({ maxLength: 30 }),
+});
 const Line = Compile(
   Type.Union([
     Type.Object({ identity: Type.String() }),
@@ -66,6 +73,7 @@ const Line = Compile(
     Type.Object({
       id: Type.Integer(),
       denied: Type.Optional(Type.Array(Denied, { maxItems: DENIALS_MAX })),
+      injected: Type.Optional(Type.Array(Injected, { maxItems: DENIALS_MAX })),
     }),
   ]),
 );
@@ -119,11 +127,11 @@ export class NameProxy {
     await this.#send(this.#socket, { forget: guest }).catch(() => undefined);
   }
 
-  /** The names that it was refused, as far as the proxy that runs now knows. */
-  async denials(guest: string): Promise<readonly EgressDenial[]> {
-    if (this.#socket === undefined) return [];
-    const answer = await this.#send(this.#socket, { denials: guest }).catch(() => undefined);
-    return answer?.denied ?? [];
+  /** The names that it was refused and the secrets that it sent, as far as the proxy that runs now knows. */
+  async traffic(guest: string): Promise<Required<Pick<NameProxyAnswer, "denied" | "injected">>> {
+    const asked = this.#socket && this.#send(this.#socket, { denials: guest });
+    const answer = await asked?.catch(() => undefined);
+    return { denied: answer?.denied ?? [], injected: answer?.injected ?? [] };
   }
 
   /** Lets the proxy run on for the next host process. */

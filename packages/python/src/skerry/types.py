@@ -1311,6 +1311,15 @@ class EgressDenial(_EgressDenialRequired, total=False):
     domain: str
 
 
+class EgressInjection(TypedDict):
+    #: Name that the requests went to.
+    host: str
+    secret: str
+    #: Requests that got it.
+    count: int
+    last_at: str
+
+
 class _EgressReportRequired(TypedDict):
     #: What happens to a destination that no CIDR names.
     mode: EgressReportMode
@@ -1335,6 +1344,9 @@ class EgressReport(_EgressReportRequired, total=False):
     #: Secrets that requests over HTTPS get on their way, so that code in the VM never has them. Needs the scope
     #: `secrets:read` as well.
     inject: List[InjectRule]
+    #: Secrets that requests got on their way, newest first. Counted since the host's name proxy began; absent where
+    #: there is no rule.
+    injected: List[EgressInjection]
 
 
 class EgressRequest(TypedDict, total=False):

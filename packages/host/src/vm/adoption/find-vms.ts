@@ -8,7 +8,7 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { CLOSED_MODE } from "../../system/closed-folders.ts";
 import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
-import { forgetOthers } from "../record/waking-secrets.ts";
+import { forgetOthers, withInjection } from "../record/secrets-in-memory.ts";
 import { endOfHost, paused, stopped, type EndReason } from "../lifecycle/end-reason.ts";
 import { cgroupName, uidsOf, type HostResources } from "../record/vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
@@ -73,7 +73,7 @@ export interface Found {
 export async function findVms(options: AdoptionOptions, handlers: AdoptionHandlers): Promise<Found> {
   const { resources, vmsFolder, owner } = options;
   await mkdir(vmsFolder, { recursive: true, mode: CLOSED_MODE });
-  const folders = await readRecords(vmsFolder, owner);
+  const folders = await Promise.all((await readRecords(vmsFolder, owner)).map(completed));
   await forgetOthers(
     owner.instance,
     folders.flatMap(({ found }) => (found.kind === "mine" ? [found.record] : [])),
@@ -89,6 +89,13 @@ export async function findVms(options: AdoptionOptions, handlers: AdoptionHandle
     unreadable: count("unreadable"),
     removed: count("removed") + strangers + namespaces,
   };
+}
+
+async function completed(one: FoundFolder): Promise<FoundFolder> {
+  const { found } = one;
+  return found.kind === "mine"
+    ? { ...one, found: { ...found, record: await withInjection(found.record) } }
+    : one;
 }
 
 type Fate = "running" | "ended" | "unreadable" | "removed" | "left";

@@ -24,7 +24,7 @@ import type { NewVm } from "./new-vm.ts";
 import { buildOn } from "../build/build-on.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
 import { settled } from "../../system/settled.ts";
-import { canKeepSecrets, forgetSecrets, keepSecrets, keptSecrets } from "../record/waking-secrets.ts";
+import { canKeepSecrets, forgetSecrets, keepSecrets, keptSecrets } from "../record/secrets-in-memory.ts";
 
 /** The first record of a new VM. Takes its network slot. */
 export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {
@@ -192,7 +192,7 @@ export async function finishWaking(
   await rules.replace(slots.slot(record.slot), record.egress);
   const live = await adoptClone(record, { deadlineMs: HUNG_AFTER_MS, signal });
   const secrets = waking.has_secrets ? await keptSecrets(record) : {};
-  await giveIdentity(live, { ...waking, secrets });
+  await giveIdentity(live, { ...waking, secrets, egress: record.egress });
   signal.throwIfAborted();
   return live;
 }

@@ -8,7 +8,7 @@ import type { VmTable } from "../lifecycle/vm-table.ts";
 import { keepsDisk, saveRecord, shown, type VmRecord } from "../record/record.ts";
 import { mainOf, type LiveVm } from "../start/clone.ts";
 import { NewVm } from "./new-vm.ts";
-import { forgetSecrets } from "../record/waking-secrets.ts";
+import { forgetSecrets } from "../record/secrets-in-memory.ts";
 
 export type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
 

@@ -24,6 +24,7 @@ import {
   type LiveVm,
   type RestoredVm,
 } from "../start/clone.ts";
+import { giveTrust } from "../start/egress-trust.ts";
 import { QemuStartError, startQemu, type StartedQemu } from "../record/vm-resources.ts";
 import type { CreationOptions, VmRequest } from "./creation-request.ts";
 import type { NewVm } from "./new-vm.ts";
@@ -92,6 +93,9 @@ export async function goOn(
     await giveIdentity(live, request.spec);
     return live;
   }
+  // Its policy may have got its first rule while it was paused.
+  const { injection } = request.spec.egress;
+  if (injection !== undefined) await giveTrust(live.channel, injection);
   // Its agent does this before what it is asked later, so nobody waits for its answer. One that cannot do it ends.
   wakeGuest(live.channel).catch((error: unknown) => {
     live.channel.close(`the guest did not take the time: ${String(error)}`);

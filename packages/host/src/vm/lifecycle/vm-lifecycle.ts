@@ -9,8 +9,8 @@ import type { LiveVm } from "../start/clone.ts";
 import { endOfHost, paused, stopped, type EndReason } from "./end-reason.ts";
 import { hostIsEnding, notRunning, type VmEntry, type VmTable, type Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../record/vm-resources.ts";
-import { keepsDisk, saveRecord, type VmRecord } from "../record/record.ts";
-import { forgetSecrets } from "../record/waking-secrets.ts";
+import { keepsDisk, saveRecord, withoutInjection, type VmRecord } from "../record/record.ts";
+import { forgetInjection, forgetSecrets } from "../record/secrets-in-memory.ts";
 import { keepTime } from "./guest-clock.ts";
 import { GuestHalt } from "./guest-halt.ts";
 import { endGuest } from "./stop-guest.ts";
@@ -237,13 +237,14 @@ export class VmLifecycle {
     const { resources, table, slotWork } = this.#options;
     await slotWork.settled(record.id);
     await countLast(resources, record);
+    await forgetInjection(record);
     if (waking !== undefined) await forgetSecrets({ ...record, waking });
     if (end === undefined) {
       await releaseResources(resources, record);
       table.delete(record.id);
       return;
     }
-    const ended: VmRecord = { ...record, ...end, process: undefined };
+    const ended: VmRecord = withoutInjection({ ...record, ...end, process: undefined });
     const disk = keepsDisk(record) || ended.status === "paused";
     await releaseResources(resources, record, { disk, save: () => saveRecord(ended) });
     table.set({ state: "ended", record: ended });

@@ -13,6 +13,7 @@ import { Compile } from "typebox/compile";
 import { BackingFiles } from "../disk/backing-files.ts";
 import type { MemoryOf } from "./memory-of.ts";
 import type { ProcessIdentity } from "../qemu/process.ts";
+import { keepInjection } from "./secrets-in-memory.ts";
 
 /** What makes a VM a machine. */
 const MachineRecord = Type.Object(
@@ -60,7 +61,7 @@ export type BuildRecord = Static<typeof BuildRecord>;
 /** The identity that a warm clone gets when it is taken. */
 const Waking = Type.Object({
   ...Type.Pick(VmSpec, ["hostname", "env"]).properties,
-  /** Secrets are in a file besides: waking-secrets.ts. */
+  /** Secrets are in a file besides: secrets-in-memory.ts. */
   has_secrets: Type.Optional(Type.Literal(true)),
 });
 export type Waking = Static<typeof Waking>;
@@ -138,10 +139,17 @@ const RecordShape = Type.Object(
 );
 export const recordShape = Compile(RecordShape);
 
+/** The record as files have it: what its requests get on their way is in memory alone. */
+export function withoutInjection(record: VmRecord): VmRecord {
+  const { injection: _secret, ...egress } = record.egress;
+  return { ...record, egress };
+}
+
 /** Replaces the record whole: a host that is killed here leaves the old one. A machine's, and a paused VM's, is on the disk
  *  when this resolves, with its folder's entry: a power failure after that loses neither. A sandbox that runs does
  *  not outlive a power failure, so its record need not. */
 export async function saveRecord(record: VmRecord): Promise<void> {
+  if (!hasEnded(record)) await keepInjection(record);
   const file = join(record.folder, RECORD);
   const part = await open(`${file}.part`, "w", 0o600);
   try {
@@ -162,11 +170,14 @@ function outlivesPower({ machine, status }: VmRecord): boolean {
  *  belongs to no VM, so the file need not be replaced atomically, which takes four times as long (1.3
  *  instead of 0.3 ms). */
 export async function prepareRecord(record: VmRecord, folder: string): Promise<void> {
-  await writeFile(join(folder, RECORD), textOf(record), { mode: 0o600 });
+  await Promise.all([
+    keepInjection(record),
+    writeFile(join(folder, RECORD), textOf(record), { mode: 0o600 }),
+  ]);
 }
 
 function textOf(record: VmRecord): string {
-  return JSON.stringify({ format: formatOf(record), ...record });
+  return JSON.stringify({ format: formatOf(record), ...withoutInjection(record) });
 }
 
 function formatOf({ status, build, below }: VmRecord): number {

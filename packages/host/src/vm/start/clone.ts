@@ -1,5 +1,6 @@
 // Makes a clone of a frozen template: overlay, QEMU, restore, resume, identity.
 
+import { giveTrust } from "./egress-trust.ts";
 import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
 import { chmod, copyFile } from "node:fs/promises";
@@ -186,14 +187,16 @@ function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
   });
 }
 
-export interface Identity extends Pick<VmSpec, "hostname" | "env" | "secrets">, Partial<CommandDefaults> {}
+export interface Identity
+  extends Pick<VmSpec, "hostname" | "env" | "secrets">, Partial<Pick<VmSpec, "egress"> & CommandDefaults> {}
 
 /** All clones of a template wake with the same identity. This gives the clone its own, before any command
  *  of the user runs. */
 export async function giveIdentity(
   { channel }: LiveVm,
-  { hostname, env, secrets, user, workdir }: Identity,
+  { hostname, env, secrets, user, workdir, egress }: Identity,
 ): Promise<void> {
+  if (egress?.injection !== undefined) await giveTrust(channel, egress.injection);
   await configure(channel, {
     ...{ hostname, machine_id: randomBytes(16).toString("hex"), ...clockAndEntropy() },
     env: { ...env, ...secrets },
