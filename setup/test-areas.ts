@@ -20,7 +20,7 @@ const about = {
   commands: ["commands", "executions", "shell", "hostile-commands", "hostile-guest"],
   files: ["files", "file-system", "copy"],
   ports: ["ports", "forward", "https"],
-  egress: ["egress", "egress-names", "egress-attacks"],
+  egress: ["egress", "egress-names", "egress-attacks", "egress-inject"],
   hosts: ["hosts", "host-restart", "move", "saved-move", "template-copies", "object-store"],
   builds: [
     "builds",
@@ -49,7 +49,7 @@ const about = {
     "readme",
     "try-kvm",
   ],
-  secrets: ["secrets", "root-keys"],
+  secrets: ["secrets", "root-keys", "egress-inject"],
   watched: ["observability", "rest"],
   clients: ["cli", "python-client", "journeys"],
 } as const;
