@@ -131,7 +131,14 @@ export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 export type { SetEgressOptions, SignUrlOptions, SnapshotOptions } from "./vms/vm-calls.ts";
 export type { KeptOutputOptions } from "./vms/executions/kept-executions.ts";
 export type { KeptOutput } from "@skerry/contract/vms/kept-execution";
-export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
+export type { InjectRule } from "@skerry/contract/vms/inject";
+export type {
+  Egress,
+  EgressDenial,
+  EgressInjection,
+  EgressReport,
+  EgressRequest,
+} from "@skerry/contract/vms/egress";
 export type { DirectoryEntry, DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";
 export type { ExecuteResponse } from "@skerry/contract/vms/execute";
 export type {

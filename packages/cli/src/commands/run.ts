@@ -13,6 +13,7 @@ import { readStandardInput, type StandardInput } from "../input/standard-input.t
 import type { Guest } from "./copy/guest-copy.ts";
 import { copyAllIn, copyAllOut, HOME, inward, outward, type CopyingOut } from "./copy/run-copies.ts";
 import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";
+import { addInjectFlag } from "./vms/inject-flag.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./vms/egress-flags.ts";
 import { createInterruptibly } from "./vms/interruptible-create.ts";
 import { EXIT_CODES, passOn, shellCommand } from "./vms/vm-exec.ts";
@@ -80,7 +81,7 @@ export function registerRun(program: Command, cli: Cli): void {
     .showHelpAfterError(
       "Write `skerry run -- COMMAND`: what stands behind `--` is the command's own; see --help.",
     );
-  addEgressFlags(addSecretFlag(addEnvFlags(command))).action(
+  addInjectFlag(addEgressFlags(addSecretFlag(addEnvFlags(command)))).action(
     (words: readonly string[], flags: RunFlags, self: Command) => run(cli, { words, flags, self }),
   );
   command.addHelpText("after", EXIT_CODES);

@@ -16,15 +16,16 @@ export interface NotAllowed {
 }
 
 type Policy = Required<Pick<EgressReport, "mode" | "allow_cidrs" | "deny_cidrs" | "allow_ports" | "dns">> &
-  Pick<EgressReport, "allow_domains" | "deny_domains">;
+  Pick<EgressReport, "allow_domains" | "deny_domains" | "inject">;
 
 /** Whole: what is left out of it, the server takes for empty. */
 export function policyOf(report: EgressReport): Policy {
-  const { mode, allow_cidrs, deny_cidrs, allow_ports, allow_domains, deny_domains, dns } = report;
+  const { mode, allow_cidrs, deny_cidrs, allow_ports, allow_domains, deny_domains, inject, dns } = report;
   return {
     ...{ mode, allow_cidrs, deny_cidrs, allow_ports, dns },
     ...(allow_domains !== undefined && { allow_domains }),
     ...(deny_domains !== undefined && { deny_domains }),
+    ...(inject !== undefined && { inject }),
   };
 }
 

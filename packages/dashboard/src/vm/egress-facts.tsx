@@ -27,6 +27,12 @@ export function DenialFacts({ denial }: { readonly denial: EgressDenial }) {
   );
 }
 
+/** Nothing without rules, which most policies have none of. */
+function injectFacts(rules: EgressReport["inject"] = []): readonly Fact[] {
+  if (rules.length === 0) return [];
+  return [["Secrets on the way", rules.map(({ secret, host }) => `${secret} to ${host}`).join(", ")]];
+}
+
 export function ruleFacts(rules: Omit<EgressReport, "counters" | "denied" | "version">): readonly Fact[] {
   const list = (items: readonly (string | number)[]) => (items.length === 0 ? null : items.join(", "));
   return [
@@ -36,6 +42,7 @@ export function ruleFacts(rules: Omit<EgressReport, "counters" | "denied" | "ver
     ["Denied networks", list(rules.deny_cidrs)],
     ["Allowed domains", list(rules.allow_domains ?? [])],
     ["Denied domains", list(rules.deny_domains ?? [])],
+    ...injectFacts(rules.inject),
     ["Names", rules.dns ? "can be looked up" : "cannot be looked up"],
   ];
 }

@@ -8,6 +8,7 @@ import { addEnvFlags, envOf, type EnvFlags } from "../vms/env-flags.ts";
 import { addExamples, collectPair, given } from "../../input/options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
+import { addInjectFlag } from "../vms/inject-flag.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 import { addCheckFlags, checkRequest, type CheckFlags } from "./check-flags.ts";
 import { addPolicyFlags, policyRequest, type PolicyFlags } from "./policy-flags.ts";
@@ -43,7 +44,7 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     stopTimeout: "10s",
   });
   addCheckFlags(command);
-  addEgressFlags(addSecretFlag(addEnvFlags(command, "environment variable of its processes")))
+  addInjectFlag(addEgressFlags(addSecretFlag(addEnvFlags(command, "environment variable of its processes"))))
     .option("--json", "print the machine as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
       createMachine(cli, { template, flags, self }),

@@ -9,6 +9,7 @@ import { addSecretFlag, type SecretFlags } from "../vms/secret-flags.ts";
 import { addExamples, collectPair, given } from "../../input/options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { createInterruptibly } from "../vms/interruptible-create.ts";
+import { addInjectFlag } from "../vms/inject-flag.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
 interface CreateFlags extends EgressFlags, EnvFlags, SecretFlags {
@@ -49,7 +50,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .option("--no-auto-resume", "calls into it do not resume it while it is paused")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
-  addEgressFlags(addSecretFlag(addEnvFlags(command, "environment variable of its commands")))
+  addInjectFlag(addEgressFlags(addSecretFlag(addEnvFlags(command, "environment variable of its commands"))))
     .option("--json", "print the sandbox as JSON")
     .action((template: string | undefined, flags: CreateFlags, self: Command) =>
       createSandbox(cli, { template, flags, self }),

@@ -1,6 +1,6 @@
 // The flags that say what a sandbox may reach: of `create`, and of `egress` for one that runs.
 
-import type { EgressRequest } from "@skerry/sdk";
+import type { EgressRequest, InjectRule } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import { CliError, exitCodes } from "../../errors/errors.ts";
 import { collectPort, collectText, given } from "../../input/options.ts";
@@ -12,6 +12,7 @@ export interface EgressFlags {
   readonly egressAllowPort?: readonly number[];
   readonly egressAllowDomain?: readonly string[];
   readonly egressDenyDomain?: readonly string[];
+  readonly egressInject?: readonly InjectRule[];
   readonly egressDns?: boolean;
 }
 
@@ -39,11 +40,26 @@ export function addEgressFlags(command: Command): Command {
 
 /** Undefined without a flag, so that the server's default holds. */
 export function egressRequest(flags: EgressFlags): EgressRequest | undefined {
+  const allowsOnly = allowsByList(flags);
+  const egress = given({
+    mode: flags.egressMode ?? (allowsOnly ? ("deny_all" as const) : undefined),
+    allow_cidrs: flags.egressAllowCidr?.slice(),
+    deny_cidrs: flags.egressDenyCidr?.slice(),
+    allow_ports: flags.egressAllowPort?.slice(),
+    allow_domains: flags.egressAllowDomain?.slice(),
+    deny_domains: flags.egressDenyDomain?.slice(),
+    inject: flags.egressInject?.slice(),
+    dns: flags.egressDns,
+  });
+  return Object.keys(egress).length === 0 ? undefined : egress;
+}
+
+/** Whether a list says what is allowed, and so that nothing else is. Throws where the mode says otherwise. */
+function allowsByList(flags: EgressFlags): boolean {
   const [list] = (["egressAllowCidr", "egressAllowDomain"] as const).filter(
     (flag) => flags[flag] !== undefined,
   );
-  const allowsOnly = list !== undefined;
-  if (allowsOnly && flags.egressMode === "allow_all")
+  if (list !== undefined && flags.egressMode === "allow_all")
     throw new CliError(
       "invalid_input",
       `--egress-allow-${list === "egressAllowCidr" ? "cidr" : "domain"} means deny_all, and --egress-mode says allow_all.`,
@@ -52,14 +68,5 @@ export function egressRequest(flags: EgressFlags): EgressRequest | undefined {
         exitCode: exitCodes.usage,
       },
     );
-  const egress = given({
-    mode: flags.egressMode ?? (allowsOnly ? ("deny_all" as const) : undefined),
-    allow_cidrs: flags.egressAllowCidr?.slice(),
-    deny_cidrs: flags.egressDenyCidr?.slice(),
-    allow_ports: flags.egressAllowPort?.slice(),
-    allow_domains: flags.egressAllowDomain?.slice(),
-    deny_domains: flags.egressDenyDomain?.slice(),
-    dns: flags.egressDns,
-  });
-  return Object.keys(egress).length === 0 ? undefined : egress;
+  return list !== undefined;
 }

@@ -1,7 +1,8 @@
 // What a VM or a build may reach, and what it was denied, as people read it.
 
-import type { EgressDenial } from "@skerry/sdk";
+import type { EgressDenial, EgressInjection } from "@skerry/sdk";
 import type { Egress } from "@skerry/contract/vms/egress";
+import { injectText } from "./inject-flag.ts";
 import type { Output } from "../../output/output.ts";
 
 /** The fields that say something, and `more` below them. */
@@ -10,7 +11,7 @@ export async function showEgressRules(
   rules: Egress,
   more: readonly (readonly [name: string, value: string])[] = [],
 ): Promise<void> {
-  const { mode, allow_cidrs, deny_cidrs, allow_ports, allow_domains, deny_domains, dns } = rules;
+  const { mode, allow_cidrs, deny_cidrs, allow_ports, allow_domains, deny_domains, inject, dns } = rules;
   await output.fields(
     [
       ["mode", mode],
@@ -20,11 +21,23 @@ export async function showEgressRules(
       // An older server tells none.
       ["allowed domains", (allow_domains ?? []).join(" ")],
       ["denied domains", (deny_domains ?? []).join(" ")],
+      ...(inject ?? []).map((rule) => ["injects", injectText(rule)]),
       ["DNS", dns ? "yes" : "no"],
       ...more,
     ]
       .map(([name = "", value = ""]) => [name, value] as const)
       .filter(([, value]) => value !== ""),
+  );
+}
+
+/** Nothing where no rule is in force. */
+export async function showInjections(output: Output, injected?: readonly EgressInjection[]): Promise<void> {
+  if (injected === undefined) return;
+  await output.line("");
+  if (injected.length === 0) return output.line("No request has got a secret yet.");
+  await output.table(
+    ["INJECTED", "HOST", "REQUESTS", "LAST"],
+    injected.map(({ secret, host, count, last_at }) => [secret, host, String(count), last_at]),
   );
 }
 

@@ -7,7 +7,8 @@ import { CliError, exitCodes } from "../../errors/errors.ts";
 import { addExamples, wholeNumber } from "../../input/options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
-import { showDenials, showEgressRules } from "./egress-tables.ts";
+import { showDenials, showEgressRules, showInjections } from "./egress-tables.ts";
+import { addInjectFlag } from "./inject-flag.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./egress-flags.ts";
 
 interface Flags extends EgressFlags {
@@ -23,7 +24,7 @@ export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
       `Show what a ${noun} may reach, its traffic and the last denied destinations. With --egress flags, replace its rules as a whole first.`,
     )
     .argument("<id>", idArgument(vm));
-  addEgressFlags(command)
+  addInjectFlag(addEgressFlags(command))
     .option(
       "--if-version <version>",
       "replace them only where they still have this version",
@@ -48,6 +49,7 @@ export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
     `skerry ${noun} egress ${example}`,
     `skerry ${noun} egress ${example} --egress-mode deny_all`,
     `skerry ${noun} egress ${example} --egress-allow-cidr 203.0.113.0/24 --egress-allow-port 443 --egress-dns`,
+    `skerry ${noun} egress ${example} --egress-allow-domain api.example.com --egress-inject 'api.example.com Authorization: Bearer {API_KEY}'`,
     `skerry ${noun} egress ${example} --egress-mode deny_all --if-version 2`,
     `skerry ${noun} egress ${example} --json | jq '.denied[] | {address, port, rule}'`,
   );
@@ -77,7 +79,7 @@ function changeRequest(flags: Flags): EgressRequest | undefined {
 }
 
 async function showReport({ output }: Cli, report: EgressReport): Promise<void> {
-  const { version, counters, denied } = report;
+  const { version, counters, denied, injected } = report;
   // An older server tells no version.
   await showEgressRules(output, report, [["version", String(version ?? "")]]);
   await output.line("");
@@ -88,6 +90,7 @@ async function showReport({ output }: Cli, report: EgressReport): Promise<void> 
       ["in", String(counters.bytes_in), String(counters.packets_in)],
     ],
   );
+  await showInjections(output, injected);
   await output.line("");
   await showDenials(output, denied);
 }

@@ -23,6 +23,7 @@ from ..types import (
     ExecuteResponse,
     Execution,
     FileWritten,
+    InjectRule,
     KillRequestSignal,
     PortAccess,
     PortList,
@@ -110,6 +111,7 @@ class VmCalls:
         allow_ports: Optional[Sequence[int]] = None,
         allow_domains: Optional[Sequence[str]] = None,
         deny_domains: Optional[Sequence[str]] = None,
+        inject: Optional[Sequence[InjectRule]] = None,
         dns: Optional[bool] = None,
         if_version: Optional[int] = None,
     ) -> EgressReport:
@@ -123,6 +125,7 @@ class VmCalls:
             "allow_ports": allow_ports,
             "allow_domains": allow_domains,
             "deny_domains": deny_domains,
+            "inject": inject,
             "dns": dns,
         }
         headers = {} if if_version is None else {"if-match": f'"{if_version}"'}

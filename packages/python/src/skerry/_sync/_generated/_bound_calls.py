@@ -15,6 +15,7 @@ from ...types import (
     ExecuteResponse,
     Execution,
     FileWritten,
+    InjectRule,
     KillRequestSignal,
     PortAccess,
     PortList,
@@ -78,6 +79,7 @@ class BoundCalls:
         allow_ports: Optional[Sequence[int]] = None,
         allow_domains: Optional[Sequence[str]] = None,
         deny_domains: Optional[Sequence[str]] = None,
+        inject: Optional[Sequence[InjectRule]] = None,
         dns: Optional[bool] = None,
         if_version: Optional[int] = None,
     ) -> EgressReport:
@@ -92,6 +94,7 @@ class BoundCalls:
             allow_ports=allow_ports,
             allow_domains=allow_domains,
             deny_domains=deny_domains,
+            inject=inject,
             dns=dns,
             if_version=if_version,
         )
