@@ -14,6 +14,7 @@ import { measureForks } from "./forks.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureHosts } from "./hosts.ts";
 import { measureHttp } from "./http.ts";
+import { measureInject } from "./inject.ts";
 import { measureCold, measureLife } from "./life.ts";
 import { measureMemory } from "./memory.ts";
 import { measureMove } from "./move.ts";
@@ -56,6 +57,13 @@ export const chapters: readonly Chapter[] = [
     title: "A sandbox with secrets in its environment",
     about: "With clones that wait, in turns with one without secrets.",
     measure: measureSecrets,
+  },
+  {
+    name: "inject",
+    title: "A secret that a request gets on its way",
+    about:
+      "Over kept connections on loopback, HTTP/1.1, through the name proxy as hosts run it, in turns with a name whose bytes are passed as they are.",
+    measure: measureInject,
   },
   {
     name: "saved",

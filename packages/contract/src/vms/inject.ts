@@ -10,8 +10,6 @@ export const INJECT_MAX = 32;
 const PATHS_MAX = 32;
 const METHODS_MAX = 16;
 const TEXT_MAX_CHARS = 255;
-/** A secret's value in the format of a rule. */
-export const FORMAT_PLACE = "{}";
 
 const HeaderName = Type.String({
   pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$",

@@ -59,6 +59,7 @@ export class InjectingDoor {
     const handshake = createServer({
       ALPNProtocols: isHttp2 ? [HTTP2, HTTP1] : [HTTP1],
       handshakeTimeout: HANDSHAKE_DEADLINE_MS,
+      ca: [],
       SNICallback: (_name, done) => done(null, secureContext),
     });
     handshake.on("tlsClientError", () => client.destroy());

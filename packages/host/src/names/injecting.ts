@@ -1,7 +1,7 @@
 // Rules of a guest for secrets that its requests get on their way, and their values. Pure but for certificates.
 
 import type { InjectRule } from "@skerry/contract/vms/inject";
-import { FORMAT_PLACE } from "@skerry/contract/vms/inject";
+import { FORMAT_PLACE } from "@skerry/contract/vms/inject-format";
 import type { NamePolicy } from "../network/name-proxy-protocol.ts";
 import { Domains } from "./domains.ts";
 import { VmAuthority } from "./vm-authority.ts";

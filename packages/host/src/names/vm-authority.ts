@@ -98,6 +98,7 @@ export class VmAuthority {
       until: new Date(now + LEAF_LIFETIME_MS),
     });
     const key = this.#leaf.privateKey.export({ type: "pkcs8", format: "pem" });
-    return createSecureContext({ key, cert, minVersion: "TLSv1.2" });
+    // Without `ca` it would have a copy of all common authorities, which it checks nobody by.
+    return createSecureContext({ key, cert, ca: [], minVersion: "TLSv1.2" });
   }
 }

@@ -2,7 +2,8 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { EgressRequest } from "@skerry/contract/vms/egress";
-import { FORMAT_PLACE, type InjectRule } from "@skerry/contract/vms/inject";
+import type { InjectRule } from "@skerry/contract/vms/inject";
+import { FORMAT_PLACE } from "@skerry/contract/vms/inject-format";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { ofOrganization, requireSecrets } from "../../secrets/secrets.ts";
