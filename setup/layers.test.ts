@@ -126,6 +126,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["move"],
     ["app"],
     ["examine", "http"],
+    ["run-host.ts"],
     ["main.ts"],
   ],
 };

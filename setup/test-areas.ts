@@ -76,6 +76,7 @@ const rules: readonly Rule[] = [
       "packages/host/src/guest/",
       "packages/host/src/http/",
       "packages/host/src/main",
+      "packages/host/src/run-host",
       "packages/host/src/app/",
       "packages/host/src/config/",
       "packages/host/src/system/",

@@ -10,7 +10,7 @@ async function main([command = "serve", settings = ""]: readonly string[]): Prom
     const { runNameProxy } = await import("./names/name-proxy-process.ts");
     return runNameProxy(JSON.parse(settings) as NameProxySettings);
   }
-  const { runHost } = await import("./app/run-host.ts");
+  const { runHost } = await import("./run-host.ts");
   return runHost(command);
 }
 

@@ -4,21 +4,21 @@ import { join } from "node:path";
 import type { Finding } from "@skerry/contract/hosts/finding";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { clearVms } from "./clear-vms.ts";
-import { readConfig, type HostConfig } from "../config/config.ts";
-import { openHost, vmsFolderOf, type Host, type StepReport } from "./host.ts";
-import { buildServer, listen } from "../http/server.ts";
-import { sweepUnusedFiles } from "./unused-files.ts";
-import { watchFullDisk } from "../vm/build/full-disk-watch.ts";
-import { serveMutualTls } from "../http/mutual-tls.ts";
-import { lockStateFolder } from "./lock.ts";
-import { openLog } from "../system/log.ts";
-import { removeHostNetwork } from "../network/host-network.ts";
-import { DnsForwarder } from "../network/dns-forwarder.ts";
-import { systemServers } from "../network/name-servers.ts";
-import { useSpawnHelper } from "../system/run.ts";
-import { sampleVms } from "../vm/metrics/sampler.ts";
-import { SpawnHelper } from "../system/spawn-helper.ts";
+import { clearVms } from "./app/clear-vms.ts";
+import { readConfig, type HostConfig } from "./config/config.ts";
+import { openHost, vmsFolderOf, type Host, type StepReport } from "./app/host.ts";
+import { buildServer, listen } from "./http/server.ts";
+import { sweepUnusedFiles } from "./app/unused-files.ts";
+import { watchFullDisk } from "./vm/build/full-disk-watch.ts";
+import { serveMutualTls } from "./http/mutual-tls.ts";
+import { lockStateFolder } from "./app/lock.ts";
+import { openLog } from "./system/log.ts";
+import { removeHostNetwork } from "./network/host-network.ts";
+import { DnsForwarder } from "./network/dns-forwarder.ts";
+import { systemServers } from "./network/name-servers.ts";
+import { useSpawnHelper } from "./system/run.ts";
+import { sampleVms } from "./vm/metrics/sampler.ts";
+import { SpawnHelper } from "./system/spawn-helper.ts";
 
 const silentStep: StepReport = (_title, work) => work();
 
@@ -139,8 +139,8 @@ function stopSignal(): Promise<void> {
  *  machine is `{"facts"}`. */
 async function examineMachine(config: HostConfig, log: Logger): Promise<void> {
   // A host that serves never needs these.
-  const { examine } = await import("../examine/examine.ts");
-  const { fullRounds, longRounds, quickRounds } = await import("../examine/rounds.ts");
+  const { examine } = await import("./examine/examine.ts");
+  const { fullRounds, longRounds, quickRounds } = await import("./examine/rounds.ts");
   const [amount = "full", keptFolder = join(config.assetsFolder, "kept")] = process.argv.slice(3);
   const rounds = { quick: quickRounds, full: fullRounds, long: longRounds }[amount];
   if (rounds === undefined) throw new Error(`examine quick, full or long, not "${amount}"`);
