@@ -48,9 +48,9 @@ export const scopeReach = {
     by: [
       ["secrets:read", "machines:write"],
       ["secrets:read", "templates:write"],
-      ["secrets:read", "sandboxes:write", "sandboxes:execute"],
+      ["secrets:read", "sandboxes:write"],
     ],
-    how: "No call reads a value. A machine's command, commands in a new sandbox and a build's Dockerfile read the secrets that they are given.",
+    how: "No call reads a value. A machine's command, commands in a new sandbox and a build's Dockerfile read the secrets that they are given, and a rule of an egress policy sends one to the host that it names.",
   },
   members: {
     what: "What other members may",

@@ -9,6 +9,7 @@ import type { Answer, World } from "./world.ts";
 export const SECRET = "the secret that is in it";
 /** Secrets of their organization that none of its VMs has. */
 const unused = { secrets: [{ name: "UNUSED" }] };
+const sendingUnused = { inject: [{ host: "mine.example", secret: "UNUSED", header: "X-Key" }] };
 
 /** What others of the organization have, and the token does not own. */
 export type Theirs = Readonly<
@@ -311,6 +312,11 @@ export const ways: readonly Way[] = [
       const { id } = await by.post("/v1/sandboxes", { template: "base", ...unused });
       await by.post(`/v1/sandboxes/${id}/execute`, { command: "env" });
     },
+  ],
+  [
+    "secrets",
+    "has the requests of a sandbox send it",
+    (by, theirs) => by.call("PUT", `/v1/sandboxes/${theirs.sandbox}/egress`, sendingUnused),
   ],
   [
     "secrets",
