@@ -14,7 +14,8 @@ import { third } from "../../../tests/support/sampling.ts";
 import { builtTemplate } from "./support/builds.ts";
 import { createE2bSandbox, nativeId } from "./support/e2b.ts";
 import { done, Members } from "./support/members.ts";
-import { Holder, Refused, SECRET, ways, type Body, type Theirs, type Way } from "./support/scope-ways.ts";
+import { Holder, Refused, SECRET, type Body, type Theirs, type Way } from "./support/holder.ts";
+import { ways } from "./support/scope-ways.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();

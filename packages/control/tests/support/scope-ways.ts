@@ -1,85 +1,9 @@
 // Ways from one call to what another one reads, each tried with the token of a `Holder`.
 
 import { randomUUID } from "node:crypto";
-import { expect } from "vitest";
-import type { ReachId } from "@skerry/contract/organizations/scope-reach";
 import { FRIENDLY_PORT } from "./fake-ports.ts";
-import type { Answer, World } from "./world.ts";
-
-export const SECRET = "the secret that is in it";
-/** Secrets of their organization that none of its VMs has. */
-const unused = { secrets: [{ name: "UNUSED" }] };
-const sendingUnused = { inject: [{ host: "mine.example", secret: "UNUSED", header: "X-Key" }] };
-
-/** What others of the organization have, and the token does not own. */
-export type Theirs = Readonly<
-  Record<"sandbox" | "e2b" | "snapshot" | "machine" | "machineSnapshot" | "template" | "member", string>
->;
-
-export interface Body {
-  readonly id: string;
-  readonly [name: string]: unknown;
-}
-
-/** The way ends here, with the status or the reason. */
-export class Refused extends Error {}
-
-const refusals: ReadonlySet<number> = new Set([401, 403]);
-
-interface Told {
-  readonly text: string;
-}
-
-/** Calls with one token, or without it. */
-export class Holder {
-  readonly world: World;
-  readonly #token: string;
-
-  constructor(world: World, token: string) {
-    this.world = world;
-    this.#token = token;
-  }
-
-  /** The same with another token. */
-  as(token: unknown): Holder {
-    return new Holder(this.world, String(token));
-  }
-
-  async call(method: string, path: string, body?: unknown): Promise<Answer<Body>> {
-    const answer = await this.world.call<Body>(method, path, {
-      token: this.#token,
-      ...(body !== undefined && { body }),
-    });
-    if (refusals.has(answer.status)) throw new Refused(String(answer.status));
-    // What a token may know nothing of is unknown to it.
-    if (answer.body["code"] === "unknown_snapshot") throw new Refused("unknown_snapshot");
-    expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
-    return answer;
-  }
-
-  async post(path: string, body: unknown = {}): Promise<Body> {
-    return (await this.call("POST", path, body)).body;
-  }
-
-  /** A request without the token. */
-  async visit(path: string, headers: Record<string, string> = {}): Promise<Told> {
-    const answer = await fetch(this.world.url + path, { headers });
-    const text = await answer.text();
-    if (refusals.has(answer.status)) throw new Refused(String(answer.status));
-    expect(answer.status, `${path}: ${text}`).toBe(200);
-    return { text };
-  }
-}
-
-async function says(text: string, answer: Promise<Told>): Promise<void> {
-  if (!(await answer).text.includes(text)) throw new Refused("not told");
-}
-
-export type Way = readonly [
-  to: ReachId,
-  name: string,
-  tryIt: (by: Holder, theirs: Theirs) => Promise<unknown>,
-];
+import { Holder, says, SECRET, type Body, type Theirs, type Way } from "./holder.ts";
+import { secretWays } from "./secret-ways.ts";
 
 async function open(by: Holder, vm: string): Promise<void> {
   const port = `/v1/${vm}/ports/${FRIENDLY_PORT}`;
@@ -300,31 +224,7 @@ export const ways: readonly Way[] = [
     "moves a tag",
     (by, theirs) => by.call("PUT", "/v1/templates/theirs/tags/stable", { template: theirs.template }),
   ],
-  [
-    "secrets",
-    "runs a command in a machine that has it",
-    (by) => by.post("/v1/machines", { template: "base", command: "env", ...unused }),
-  ],
-  [
-    "secrets",
-    "runs a command in a sandbox that has it",
-    async (by) => {
-      const { id } = await by.post("/v1/sandboxes", { template: "base", ...unused });
-      await by.post(`/v1/sandboxes/${id}/execute`, { command: "env" });
-    },
-  ],
-  [
-    "secrets",
-    "has the requests of a sandbox send it",
-    (by, theirs) => by.call("PUT", `/v1/sandboxes/${theirs.sandbox}/egress`, sendingUnused),
-  ],
-  [
-    "secrets",
-    "builds a Dockerfile that has it",
-    (by) => by.post("/v1/templates", { name: "stolen", context: true, dockerfile: {}, ...unused }),
-  ],
-  ["secrets", "reads it", (by) => says(SECRET, by.call("GET", "/v1/secrets"))],
-  ["secrets", "reads its versions", (by) => says(SECRET, by.call("GET", "/v1/secrets/UNUSED"))],
+  ...secretWays,
   [
     "members",
     "raises a role",
