@@ -200,7 +200,7 @@ test("a request that is sent again with its key creates one sandbox", async () =
 test("a field that has no effect is refused by name, and so is what has no counterpart", async () => {
   const refused = await world.call("POST", "/e2b/sandboxes", { body: { templateID: "base", iam: {} } });
   expect([refused.status, refused.body]).toEqual([400, { code: 400, message: 'There is no field "iam".' }]);
-  for (const network of [{ rules: {} }, { egressProxy: { address: "a:1" } }]) {
+  for (const network of [{ rules: { a: [{ when: "now" }] } }, { egressProxy: { address: "a:1" } }]) {
     const body = { templateID: "base", network };
     expect((await world.call("POST", "/e2b/sandboxes", { body })).status).toBe(400);
   }

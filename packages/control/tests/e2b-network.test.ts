@@ -102,6 +102,21 @@ test("a domain is allowed where everything else is denied", () => {
   expect(() => egressRequestOf({ denyOut: ["api.example.com"] }, undefined)).toThrow("denyOut[0]");
 });
 
+test("headers that name a secret are rules of a policy, and are shown as they were asked for", () => {
+  const rules = { "api.example.com": [{ transform: { headers: { Authorization: "Bearer {API_KEY}" } } }] };
+  const network = { allowOut: ["api.example.com"], denyOut: ["0.0.0.0/0"], rules };
+  const request = egressRequestOf(network, undefined);
+  expect(request?.inject).toEqual([
+    { host: "api.example.com", header: "Authorization", secret: "API_KEY", format: "Bearer {}" },
+  ]);
+  expect(networkOf(readEgress(request ?? {}))).toMatchObject(network);
+  expect(egressRequestOf({ rules }, undefined)).toEqual({ inject: request?.inject });
+  for (const text of ["sk-plain-text", "{A}{B}", "{}", "{not a name}"]) {
+    const plain = { "api.example.com": [{ transform: { headers: { a: text } } }] };
+    expect(() => egressRequestOf({ rules: plain }, undefined)).toThrow("has to name one secret");
+  }
+});
+
 test("a policy is shown as what asks for it", () => {
   for (const network of [
     { denyOut: ["0.0.0.0/0"], allowOut: ["1.1.1.1", "9.0.0.0/8"] },

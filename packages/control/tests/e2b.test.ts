@@ -209,9 +209,13 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     expect([body.mode, body.deny_cidrs]).toEqual(["allow_all", ["8.8.8.8/32"]]);
     const offline = await Sandbox.create({ ...options, allowInternetAccess: false });
     expect((await offline.getInfo()).allowInternetAccess).toBe(false);
-    const rules = { "api.example.com": [{ transform: { headers: { a: "b" } } }] };
-    await expect(Sandbox.create({ ...options, network: { rules } })).rejects.toThrow('"network.rules"');
-    await expect(sandbox.updateNetwork({ rules })).rejects.toThrow('"rules"');
+    await world.call("PUT", "/v1/secrets/API_KEY", { body: { value: "of the organization" } });
+    const headers = (text: string) => ({
+      rules: { "api.example.com": [{ transform: { headers: { Authorization: text } } }] },
+    });
+    const given = await Sandbox.create({ ...options, network: headers("Bearer {API_KEY}") });
+    expect((await given.getInfo()).network).toMatchObject(headers("Bearer {API_KEY}"));
+    await expect(sandbox.updateNetwork(headers("sk-plain"))).rejects.toThrow("has to name one secret");
   });
 
   test("reads what a sandbox has used", async () => {

@@ -3,18 +3,29 @@
 
 import { contains, formatCidr, overlaps, parseCidr, type Cidr } from "@skerry/contract/cidrs";
 import { SkerryError } from "@skerry/contract/errors";
+import { injectRulesOf, networkRulesOf, type NetworkRules } from "./network-rules.ts";
 import { EGRESS_MAX_ENTRIES, type Egress, type EgressRequest } from "@skerry/contract/vms/egress";
 
 export interface E2bNetwork {
   readonly allowOut?: readonly string[];
   readonly denyOut?: readonly string[];
+  readonly rules?: NetworkRules;
 }
 
 const EVERYTHING: Cidr = { address: 0, prefix: 0 };
 const EVERYTHING_TEXT = "0.0.0.0/0";
 
-/** Undefined where both lists are empty and nothing is said of the internet: then the organization's default holds. */
+/** Undefined where nothing is said of networks and of the internet: then the organization's default holds. */
 export function egressRequestOf(
+  network: E2bNetwork | undefined,
+  isInternetAllowed: boolean | undefined,
+): EgressRequest | undefined {
+  const inject = injectRulesOf(network?.rules);
+  const reach = reachOf(network, isInternetAllowed);
+  return inject.length === 0 ? reach : { ...reach, inject };
+}
+
+function reachOf(
   network: E2bNetwork | undefined,
   isInternetAllowed: boolean | undefined,
 ): EgressRequest | undefined {
@@ -117,8 +128,10 @@ export function networkOf({
   allow_cidrs,
   deny_cidrs,
   allow_domains = [],
-}: Egress): Required<E2bNetwork> {
+  inject,
+}: Egress): E2bNetwork {
   return {
+    ...networkRulesOf(inject),
     allowOut: [...allow_domains, ...allow_cidrs.map(shortest)],
     denyOut: [...(mode === "deny_all" ? [EVERYTHING_TEXT] : []), ...deny_cidrs.map(shortest)],
   };

@@ -11,12 +11,20 @@ const Texts = Type.Record(Type.String(), Type.String());
 export const timeoutDefaults = { v1: 15, v2: 300 } as const;
 
 const Networks = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1_000 });
+const Rules = Type.Record(
+  Type.String({ maxLength: 300 }),
+  Type.Array(
+    Type.Object({ transform: Type.Optional(Type.Object({ headers: Type.Optional(Texts) }, closed)) }, closed),
+    { maxItems: 100 },
+  ),
+);
 const PORT_MAX = 65_535;
 const HTTPS_PORTS_MAX = 100;
 const Network = Type.Object(
   {
     allowOut: Type.Optional(Networks),
     denyOut: Type.Optional(Networks),
+    rules: Type.Optional(Rules),
     allowPublicTraffic: Type.Optional(Type.Boolean()),
     httpsPorts: Type.Optional(
       Type.Array(Type.Integer({ minimum: 1, maximum: PORT_MAX }), { maxItems: HTTPS_PORTS_MAX }),
@@ -59,6 +67,7 @@ const NetworkUpdate = Type.Object(
   {
     allowOut: Type.Optional(Networks),
     denyOut: Type.Optional(Networks),
+    rules: Type.Optional(Rules),
     allow_internet_access: Type.Optional(Type.Boolean()),
   },
   closed,

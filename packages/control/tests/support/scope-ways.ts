@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { FRIENDLY_PORT } from "./fake-ports.ts";
-import { Holder, says, SECRET, type Body, type Theirs, type Way } from "./holder.ts";
+import { says, SECRET, type Body, type Holder, type Theirs, type Way } from "./holder.ts";
 import { secretWays } from "./secret-ways.ts";
 
 async function open(by: Holder, vm: string): Promise<void> {
