@@ -40,6 +40,8 @@ export function networkRulesOf(inject: readonly InjectRule[] = []): { readonly r
   const rules: Record<string, NetworkRule[]> = {};
   for (const { host, header, secret, format = FORMAT_PLACE } of inject)
     if (header !== undefined)
-      (rules[host] ??= []).push({ transform: { headers: { [header]: format.replace(FORMAT_PLACE, `{${secret}}`) } } });
+      (rules[host] ??= []).push({
+        transform: { headers: { [header]: format.replace(FORMAT_PLACE, `{${secret}}`) } },
+      });
   return Object.keys(rules).length === 0 ? {} : { rules };
 }

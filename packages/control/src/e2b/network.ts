@@ -123,13 +123,7 @@ function tooMany(): SkerryError {
 }
 
 /** As it was asked for, or says the same. */
-export function networkOf({
-  mode,
-  allow_cidrs,
-  deny_cidrs,
-  allow_domains = [],
-  inject,
-}: Egress): E2bNetwork {
+export function networkOf({ mode, allow_cidrs, deny_cidrs, allow_domains = [], inject }: Egress): E2bNetwork {
   return {
     ...networkRulesOf(inject),
     allowOut: [...allow_domains, ...allow_cidrs.map(shortest)],
