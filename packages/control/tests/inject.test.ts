@@ -129,3 +129,17 @@ test("builds inject nothing", async () => {
   });
   expect(body.code).toBe("bad_request");
 });
+
+test("which requests got a secret is in the report of a VM's egress, and counted in its log", async () => {
+  await set(VALUE);
+  const { body } = await create({ inject: [rule] });
+  const told = { host: "api.example.com", secret: "API_KEY", count: 3, last_at: new Date().toISOString() };
+  world.host.injected = [told];
+  const report = await world.call(`GET`, `/v1/sandboxes/${body.id}/egress`);
+  expect(report.body["injected"]).toEqual([told]);
+  const { body: log } = await world.call<{ items: object[] }>("GET", `/v1/sandboxes/${body.id}/events`);
+  expect(log.items).toContainEqual(
+    expect.objectContaining({ kind: "injected", reason: "API_KEY to api.example.com", count: 3 }),
+  );
+  world.host.injected = [];
+});

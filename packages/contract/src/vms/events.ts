@@ -20,6 +20,7 @@ export const vmEventKinds = [
   "updated",
   "moved",
   "denied",
+  "injected",
   "out_of_memory",
   "unreachable",
   "returned",
@@ -37,13 +38,14 @@ export const VmEvent = named(
     id: Type.String(),
     kind: OneOf(vmEventKinds, {
       description:
-        "`denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory. `unreachable`: its host is silent. `returned`: its host has come back with it. `updated`: it was changed by request.",
+        "`denied`: its egress rules have refused packets. `injected`: its requests got a secret on their way. `out_of_memory`: a program in it was killed for want of memory. `unreachable`: its host is silent. `returned`: its host has come back with it. `updated`: it was changed by request.",
     }),
     reason: Nullable(Type.String({ description: "Why it was, or what it was about." })),
     at: Timestamp,
     count: Type.Integer({
       minimum: 1,
-      description: "How many equal ones this stands for: packets of `denied`, programs of `out_of_memory`.",
+      description:
+        "How many equal ones this stands for: packets of `denied`, requests of `injected`, programs of `out_of_memory`.",
     }),
     last_at: Type.String({ ...Timestamp, description: "When the last of them was." }),
   },

@@ -39,5 +39,6 @@ function reportOf(host: FakeHostState, id: string): HostEgressReport {
     ...policy,
     counters: { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 },
     denied: [...host.denied],
+    ...(policy.inject !== undefined && { injected: [...host.injected] }),
   };
 }

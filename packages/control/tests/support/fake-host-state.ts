@@ -1,6 +1,6 @@
 // The state of a fake host that tests set and read, and that its rooms (`fake-ROOM.ts`) answer from.
 
-import type { EgressDenial } from "@skerry/contract/vms/egress";
+import type { EgressDenial, EgressInjection } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
@@ -59,6 +59,8 @@ export class FakeHostState {
   beforeEgress: (id: string) => Promise<void> = async () => undefined;
   /** Denials that every VM tells, newest first. */
   denied: readonly EgressDenial[] = [denial];
+  /** Secrets that requests of each VM with rules have got, newest first. */
+  injected: readonly EgressInjection[] = [];
   name = "fake";
   cpus = 2;
   memoryMib = 4096;

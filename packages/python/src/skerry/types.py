@@ -705,6 +705,7 @@ VmEventKind = Literal[
     "updated",
     "moved",
     "denied",
+    "injected",
     "out_of_memory",
     "unreachable",
     "returned",
@@ -3249,14 +3250,14 @@ class UsagePoint(TypedDict):
 
 class VmEvent(TypedDict):
     id: str
-    #: `denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory.
-    #: `unreachable`: its host is silent. `returned`: its host has come back with it. `updated`: it was changed by
-    #: request.
+    #: `denied`: its egress rules have refused packets. `injected`: its requests got a secret on their way.
+    #: `out_of_memory`: a program in it was killed for want of memory. `unreachable`: its host is silent. `returned`:
+    #: its host has come back with it. `updated`: it was changed by request.
     kind: VmEventKind
     #: Why it was, or what it was about.
     reason: Optional[str]
     at: str
-    #: How many equal ones this stands for: packets of `denied`, programs of `out_of_memory`.
+    #: How many equal ones this stands for: packets of `denied`, requests of `injected`, programs of `out_of_memory`.
     count: int
     #: When the last of them was.
     last_at: str

@@ -29,7 +29,12 @@ end $$;
 ${forgotten("sandboxes")}
 ${forgotten("machines")}
 
-create or replace function tell_vm_event(org text, vm text, told text, why text, moment timestamptz, times bigint) returns void
+${telling(["denied", "out_of_memory"])}`;
+
+/** Adds to the log of a VM, and forgets what is beyond its bounds; `recurring` kinds have one of their own. */
+export function telling(recurring: readonly string[]): string {
+  const kinds = recurring.map((kind) => `'${kind}'`).join(", ");
+  return `create or replace function tell_vm_event(org text, vm text, told text, why text, moment timestamptz, times bigint) returns void
 language plpgsql as $$
 begin
   insert into vm_events (id, org_id, vm_id, kind, reason, at, count, last_at)
@@ -38,10 +43,11 @@ begin
     select id from vm_events where vm_id = vm order by id desc
     offset case when told = 'destroyed' then ${kept.ofEnded} else ${kept.events} end limit 1
   );
-  if told in ('denied', 'out_of_memory') then
+  if told in (${kinds}) then
     delete from vm_events where vm_id = vm and kind = told and id <= (
       select id from vm_events where vm_id = vm and kind = told order by id desc offset ${kept.denied} limit 1
     );
   end if;
 end $$;
 `;
+}

@@ -34,11 +34,11 @@ export async function setEgress(
   const change = async () => {
     const row = await store(context, caller, { kind, id, egress, ifMatch });
     if (row.status === "paused") return reportOf(row, noTraffic);
-    const { counters, denied } = await apply(context, row).catch((error: unknown) => {
+    const traffic = await apply(context, row).catch((error: unknown) => {
       context.wake("vm-cleanup");
       throw unappliedError(error);
     });
-    return reportOf(row, { counters, denied });
+    return reportOf(row, traffic);
   };
   return policyChangesOf(context)
     .run(id, change)
@@ -81,11 +81,11 @@ export async function getEgress(context: Context, caller: Caller, params: VmRef)
   if (found.status !== "running") return reportOf(found, noTraffic);
   // Also of one whose time is over: what it was denied is no work of its.
   const client = await clientOf(context, found);
-  const { counters, denied } = await client.egress(found).catch(async (error: unknown) => {
+  const traffic = await client.egress(found).catch(async (error: unknown) => {
     throw await vmError(context, caller, params, error);
   });
   // Rules and version of one row: the host may have been told of a later change, or not of this one yet.
-  return reportOf(found, { counters, denied });
+  return reportOf(found, traffic);
 }
 
 /** Brings the stored policy to the host where it has not confirmed it. */
@@ -124,7 +124,7 @@ function unappliedError(error: unknown): unknown {
   });
 }
 
-type Traffic = Pick<EgressReport, "counters" | "denied">;
+type Traffic = Pick<EgressReport, "counters" | "denied" | "injected">;
 
 const noTraffic: Traffic = {
   counters: { bytes_out: 0, packets_out: 0, bytes_in: 0, packets_in: 0 },
@@ -132,5 +132,6 @@ const noTraffic: Traffic = {
 };
 
 function reportOf({ egress, egress_version: version }: VmRow, traffic: Traffic): EgressReport {
-  return { ...egress, version, ...traffic };
+  const { counters, denied, injected = [] } = traffic;
+  return { ...egress, version, counters, denied, ...(egress.inject !== undefined && { injected }) };
 }

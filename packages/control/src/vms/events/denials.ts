@@ -1,6 +1,7 @@
-// What a VM's egress rules have refused is counted by its host, which is asked when the VM's log is read.
+// Connections that a VM's egress rules have refused, and secrets that its requests got on their way, are counted by its host,
+// which is asked when the VM's log is read.
 
-import type { EgressDenial } from "@skerry/contract/vms/egress";
+import type { EgressDenial, EgressInjection } from "@skerry/contract/vms/egress";
 import type { Context } from "../../context.ts";
 import { BoundedMap } from "../../values/bounded-map.ts";
 import { clientOf, type VmRow } from "../vm-kind.ts";
@@ -41,8 +42,11 @@ export class Denials {
 
   async #ask(row: VmRow): Promise<void> {
     const client = await clientOf(this.#context, row);
-    const { denied } = await client.egress(row);
-    const told = denied.slice(0, DENIALS_MAX).toReversed().map(eventOf);
+    const { denied, injected = [] } = await client.egress(row);
+    const told = [
+      ...denied.slice(0, DENIALS_MAX).toReversed().map(eventOf),
+      ...injected.slice(0, DENIALS_MAX).toReversed().map(eventOfInjected),
+    ];
     await tellRecurring(this.#context.db, row.id, told);
   }
 }
@@ -53,4 +57,8 @@ function eventOf({ address, domain, port, protocol, rule, count, last_at }: Egre
   const where = port === 0 ? to : `${to} port ${port}`;
   const reason = `${protocol} to ${where}, by the rule ${rule}`;
   return { kind: "denied", reason, lastAt: last_at, count: { all: count } };
+}
+
+function eventOfInjected({ host, secret, count, last_at }: EgressInjection): Recurring {
+  return { kind: "injected", reason: `${secret} to ${host}`, lastAt: last_at, count: { all: count } };
 }

@@ -28,7 +28,7 @@ export async function listVmEvents(
 
 /** Something that comes again and again. Within the hour after the first of equal ones they are one event. */
 export interface Recurring {
-  readonly kind: VmEventKind & ("denied" | "out_of_memory");
+  readonly kind: VmEventKind & ("denied" | "injected" | "out_of_memory");
   readonly reason: string;
   /** When the last of them was; null for now. */
   readonly lastAt: string | null;
