@@ -196,13 +196,14 @@ export async function giveIdentity(
   { channel }: LiveVm,
   { hostname, env, secrets, user, workdir, egress }: Identity,
 ): Promise<void> {
-  if (egress?.injection !== undefined) await giveTrust(channel, egress.injection);
   await configure(channel, {
     ...{ hostname, machine_id: randomBytes(16).toString("hex"), ...clockAndEntropy() },
     env: { ...env, ...secrets },
     ...(user == null ? {} : { user }),
     ...(workdir == null ? {} : { workdir }),
   });
+  // Its clock is right now.
+  if (egress?.injection !== undefined) await giveTrust(channel, egress.injection);
 }
 
 /** The machine's main process, started or found again. */
