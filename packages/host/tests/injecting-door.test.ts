@@ -79,13 +79,18 @@ test("a value that is set anew is in the next request of a connection that is ke
   const world = await open();
   const agent = new Agent({ keepAlive: true, maxSockets: 4, ca, servername: HOST });
   cleanups.push(() => agent.destroy());
-  const rounds = Array.from({ length: 200 }, async (_, at) => {
-    if (at === 100) world.tell({ injection: { ...injection, values: { API_KEY: "the-value-after" } } });
-    return (await ask(world, { agent })).status;
-  });
-  expect(new Set(await Promise.all(rounds))).toEqual(new Set([200]));
+  let answered = 0;
+  const statuses = await Promise.all(
+    Array.from({ length: 1_000 }, async () => {
+      const { status } = await ask(world, { agent });
+      if ((answered += 1) === 500)
+        world.tell({ injection: { ...injection, values: { API_KEY: "the-value-after" } } });
+      return status;
+    }),
+  );
+  expect(new Set(statuses)).toEqual(new Set([200]));
   const sent = new Set(world.seen.map((one) => valuesOf(one, "authorization").join("+")));
-  expect([...sent].every((one) => [`Bearer ${VALUE}`, "Bearer the-value-after"].includes(one))).toBe(true);
+  expect(sent).toEqual(new Set([`Bearer ${VALUE}`, "Bearer the-value-after"]));
   await ask(world, { agent });
   expect(valuesOf(world.seen.at(-1) as Seen, "authorization")).toEqual(["Bearer the-value-after"]);
 });
