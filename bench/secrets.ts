@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { expectSuccess, type Bench } from "./bench.ts";
 import { poolAtRest } from "./pool.ts";
 import type { Measure } from "./results.ts";
-import { Redactor } from "../packages/control/src/secrets/redactor.ts";
+import { Redactor } from "@skerry/contract/secrets/redactor";
 import { range, Series } from "./series.ts";
 
 const SECRETS = 20;

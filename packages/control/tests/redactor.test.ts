@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { expect, test, vi } from "vitest";
-import { Redactor } from "../src/secrets/redactor.ts";
+import { Redactor } from "@skerry/contract/secrets/redactor";
 
 const VALUE = 'pass/w+rd "of" mine';
 const LONG = Array.from({ length: 40 }, (_, at) => `part ${at} of a long value`).join(", ");

@@ -79,7 +79,7 @@ export const Injection = Type.Object(
     seed: Type.String({ pattern: "^[0-9a-f]{64}$" }),
     /** Subject of that authority: the VM's id. */
     vm: Type.String({ maxLength: 64 }),
-    /** By their names; one that was deleted is not among them. */
+    /** Values by their names; one that was deleted is not among them. */
     values: Type.Record(Type.String(), Type.String()),
   },
   { additionalProperties: false },

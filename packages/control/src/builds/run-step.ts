@@ -13,7 +13,7 @@ import { appendLines } from "./build-log-store.ts";
 import { giveRegistryAccess, takeRegistryAccess, usesRegistries } from "./registry-access.ts";
 import type { AskedSecret } from "../vms/creation/vm-secrets.ts";
 import { giveSecrets, takeSecrets } from "./step-secrets.ts";
-import type { Redactor } from "../secrets/redactor.ts";
+import type { Redactor } from "@skerry/contract/secrets/redactor";
 import { ofOrganization, redactorOf } from "../secrets/secrets.ts";
 import { beginStep, type StepRow } from "./build-store.ts";
 import { stepEnv } from "./context-dockerfile.ts";

@@ -35,11 +35,11 @@ function readText(header: string, text: string): Pick<InjectRule, "secret" | "fo
   );
 }
 
-/** The rules that headers say; the others have no form there. */
+/** The rules that headers say. Those for some requests alone, or with another place, have no form there. */
 export function networkRulesOf(inject: readonly InjectRule[] = []): { readonly rules?: NetworkRules } {
   const rules: Record<string, NetworkRule[]> = {};
-  for (const { host, header, secret, format = FORMAT_PLACE } of inject)
-    if (header !== undefined)
+  for (const { host, header, secret, format = FORMAT_PLACE, methods, paths } of inject)
+    if (header !== undefined && methods === undefined && paths === undefined)
       (rules[host] ??= []).push({
         transform: { headers: { [header]: format.replace(FORMAT_PLACE, `{${secret}}`) } },
       });

@@ -2,7 +2,7 @@
 // its console, also gigabytes without an end of line.
 
 import { StringDecoder } from "node:string_decoder";
-import type { Redactor } from "../secrets/redactor.ts";
+import type { Redactor } from "@skerry/contract/secrets/redactor";
 import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
 
 export interface LogLine {

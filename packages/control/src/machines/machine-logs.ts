@@ -11,7 +11,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
-import type { Redactor } from "../secrets/redactor.ts";
+import type { Redactor } from "@skerry/contract/secrets/redactor";
 import { redactorOfVm } from "../vms/vm-redactor.ts";
 
 export interface LogParams extends LineFilter {

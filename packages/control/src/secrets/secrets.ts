@@ -16,7 +16,7 @@ import type { Queries } from "../db/database.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
 import { boundReached } from "../limits/quota-exceeded.ts";
 import type { SealedFor } from "../sealing/sealed-value.ts";
-import { Redactor } from "./redactor.ts";
+import { Redactor } from "@skerry/contract/secrets/redactor";
 import {
   addVersion,
   countSecrets,
@@ -100,6 +100,8 @@ export async function deleteSecret(
   name: string,
 ): Promise<SecretDeleted> {
   await db.transaction().execute(async (transaction) => {
+    // A policy that is being stored with it is stored before, and told, or after, and refused its value.
+    await lockOrganization(transaction, scope.orgId);
     if (!(await removeSecret(transaction, scope, name))) throw notFound(name);
     await tellPolicies(transaction, scope.orgId, name);
   });

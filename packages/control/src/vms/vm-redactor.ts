@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Context } from "../context.ts";
-import type { Redactor } from "../secrets/redactor.ts";
+import type { Redactor } from "@skerry/contract/secrets/redactor";
 import { ofOrganization, redactorOf } from "../secrets/secrets.ts";
 
 interface VmWithSecrets {

@@ -5,7 +5,7 @@ import type { ReachId } from "@skerry/contract/organizations/scope-reach";
 import type { Answer, World } from "./world.ts";
 
 export const SECRET = "the secret that is in it";
-/** What others of the organization have, and the token does not own. */
+/** Things that others of the organization have, and the token does not own. */
 export type Theirs = Readonly<
   Record<"sandbox" | "e2b" | "snapshot" | "machine" | "machineSnapshot" | "template" | "member", string>
 >;
@@ -45,7 +45,7 @@ export class Holder {
       ...(body !== undefined && { body }),
     });
     if (refusals.has(answer.status)) throw new Refused(String(answer.status));
-    // What a token may know nothing of is unknown to it.
+    // A thing that a token may know nothing of is unknown to it.
     if (answer.body["code"] === "unknown_snapshot") throw new Refused("unknown_snapshot");
     expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
     return answer;

@@ -1,5 +1,6 @@
-import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api/vm";
+import { EgressChange, ExecutionQuery, StopVm, VmSpec, type Vm } from "@skerry/contract/host-api/vm";
 import { formatTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
+import type { Injection } from "@skerry/contract/vms/inject";
 import type { Host } from "../app/host.ts";
 import { giveTrust } from "../vm/start/egress-trust.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
@@ -30,11 +31,11 @@ export function registerVms(server: HostServer, { engine }: Host): void {
     const { id } = request.params;
     const { execution_id, egress } = request.body;
     const report = await engine.setEgress(id, request.body);
-    // In force already: a guest that does not answer trusts no server that gets a secret.
-    if (egress.injection !== undefined) {
-      using guest = await engine.use(id, execution_id);
-      await giveTrust(guest.channel, egress.injection);
-    }
+    // The policy is in force already, and nobody waits for a guest that does not answer.
+    if (egress.injection !== undefined)
+      void trustIn(engine, { id, execution_id }, egress.injection).catch((error: unknown) =>
+        request.log.warn({ err: error, vm: id }, "a guest was not given the authority of its VM"),
+      );
     return report;
   });
 
@@ -50,4 +51,13 @@ export function registerVms(server: HostServer, { engine }: Host): void {
       return reply.status(204).send();
     },
   );
+}
+
+async function trustIn(
+  engine: Host["engine"],
+  { id, execution_id }: Pick<Vm, "id" | "execution_id">,
+  injection: Injection,
+): Promise<void> {
+  using guest = await engine.use(id, execution_id);
+  await giveTrust(guest.channel, injection);
 }

@@ -21,6 +21,8 @@ const REQUESTS = { all: 2_048, each: 128 } as const;
 const KEPT = { all: 1_024, each: 32 } as const;
 /** To decide one takes this process's time, which the guests share. */
 const REQUEST_RATE = { burst: 1_000, perMs: 0.5 } as const;
+/** Requests of one guest that wait for their turn: one that has gone waits all the same. */
+const WAITING_MAX = 256;
 /** What the policies of a host that has been started again are not renewed in is over. */
 const RENEWED_WITHIN_MS = 120_000;
 
@@ -54,6 +56,7 @@ export class Guest {
   isStale = false;
   readonly #requests = new LeakyBucket(REQUEST_RATE, performance.now());
   readonly connections = new Set<Connection>();
+  #waiting = 0;
   readonly #denied = new Map<string, EgressDenial>();
   readonly #injected = new Map<string, EgressInjection>();
 
@@ -82,11 +85,20 @@ export class Guest {
     forgetOldest(this.#injected);
   }
 
-  /** Resolves when it is the next request's turn. */
-  async takeTurn(): Promise<void> {
-    this.#requests.spend(1);
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Resolves when it is the next request's turn, or that of what costs as much as several. Rejects where too many wait. */
+  async takeTurn(turns = 1): Promise<void> {
+    if (this.#waiting >= WAITING_MAX) throw new Error("too many requests of the guest wait");
+    this.#requests.spend(turns);
     const pauseMs = this.#requests.pauseMs(performance.now());
-    if (pauseMs > 0) await sleep(pauseMs);
+    if (pauseMs <= 0) return;
+    this.#waiting += 1;
+    await sleep(pauseMs);
+    this.#waiting -= 1;
   }
 
   refuse({ rule, port, protocol, name, address = "" }: Refusal): void {

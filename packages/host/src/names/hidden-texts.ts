@@ -2,72 +2,73 @@
 // becomes as many asterisks, so that lengths stay. A server that writes it in another form is not seen through.
 
 import { Transform } from "node:stream";
+import { PATTERN_MAX_CHARS, Redactor } from "@skerry/contract/secrets/redactor";
 
-/** A shorter text would be found where it is none. */
-const HIDDEN_MIN_BYTES = 8;
+/** Characters at the end of what has come that may be the beginning of a text. */
+const HELD_CHARS = PATTERN_MAX_CHARS - 1;
+/** More of them are looked for all at once. */
+const SEARCHED_PREFIXES_MAX = 12;
+const NOTHING = Buffer.alloc(0);
+/** Silence after which held bytes go on: a server may wait for an answer to them. */
+const HELD_MS = 5;
 
 export class HiddenTexts {
-  readonly #patterns: readonly Buffer[];
+  readonly #redactor: Redactor;
+  readonly #prefixes: readonly Buffer[];
+  readonly isEmpty: boolean;
 
   constructor(texts: readonly string[]) {
-    const forms = texts.flatMap((text) => [
-      text,
-      JSON.stringify(text).slice(1, -1),
-      encodeURIComponent(text),
-      Buffer.from(text).toString("base64"),
-    ]);
-    this.#patterns = [...new Set(forms)].map((form) => Buffer.from(form)).filter(isLong);
+    this.isEmpty = texts.length === 0;
+    this.#redactor = new Redactor(texts);
+    this.#prefixes = this.#redactor.prefixes.map((prefix) => Buffer.from(prefix, "latin1"));
   }
 
-  get isEmpty(): boolean {
-    return this.#patterns.length === 0;
-  }
-
-  /** Fields of an answer. */
+  /** Fields of an answer, each a text of its own. */
   hide(texts: readonly string[]): string[] {
-    if (this.isEmpty) return [...texts];
-    return texts.map((text) => {
-      const bytes = Buffer.from(text, "latin1");
-      this.#hideIn(bytes);
-      return bytes.toString("latin1");
-    });
+    return this.isEmpty ? [...texts] : texts.map((text) => this.#redactor.redact(text));
   }
 
-  /** Passes bytes on as they come, but for the beginning of a text at the end of what has come. */
+  /**
+   * Passes bytes on as they come. How many it holds, and for how long, says nothing of what they are: a guest that sees
+   * where pieces end would find a secret out letter by letter.
+   */
   filter(): Transform {
+    /** Passed on, and looked at again together with what follows. */
+    let seen: Buffer = Buffer.alloc(0);
     let held: Buffer = Buffer.alloc(0);
+    let timer: NodeJS.Timeout | undefined;
+    const pass = (stream: Transform, bytes: Buffer, keep: number): void => {
+      const all = Buffer.concat([seen, held, bytes]);
+      const from = seen.length;
+      const to = Math.max(from, all.length - keep);
+      if (to > from) stream.push(this.#shown(all).subarray(from, to));
+      seen = all.subarray(Math.max(0, to - HELD_CHARS), to);
+      held = all.subarray(to);
+    };
     return new Transform({
-      transform: (bytes: Buffer, _encoding, done) => {
-        const all = held.length === 0 ? Buffer.from(bytes) : Buffer.concat([held, bytes]);
-        this.#hideIn(all);
-        const end = all.length - this.#begunAtEnd(all);
-        held = all.subarray(end);
-        done(null, all.subarray(0, end));
+      transform(bytes: Buffer, _encoding, done) {
+        clearTimeout(timer);
+        pass(this, bytes, HELD_CHARS);
+        timer = setTimeout(() => pass(this, NOTHING, 0), HELD_MS);
+        done();
       },
-      flush: (done) => done(null, held),
+      flush(done) {
+        clearTimeout(timer);
+        pass(this, NOTHING, 0);
+        done();
+      },
+      destroy(error, done) {
+        clearTimeout(timer);
+        done(error);
+      },
     });
   }
 
-  #hideIn(bytes: Buffer): void {
-    for (const pattern of this.#patterns)
-      for (let at = bytes.indexOf(pattern); at !== -1; at = bytes.indexOf(pattern, at + pattern.length))
-        bytes.fill("*", at, at + pattern.length);
+  /** Most pieces have no beginning of a pattern, which is found out several times faster than a whole one. */
+  #shown(bytes: Buffer): Buffer {
+    const isPlain =
+      this.#prefixes.length <= SEARCHED_PREFIXES_MAX &&
+      !this.#prefixes.some((prefix) => bytes.includes(prefix));
+    return isPlain ? bytes : this.#redactor.redactBytes(bytes);
   }
-
-  /** Bytes at the end that a text may begin with. */
-  #begunAtEnd(bytes: Buffer): number {
-    return Math.max(0, ...this.#patterns.map((pattern) => begunAtEnd(bytes, pattern)));
-  }
-}
-
-function isLong(pattern: Buffer): boolean {
-  return pattern.length >= HIDDEN_MIN_BYTES;
-}
-
-function begunAtEnd(bytes: Buffer, pattern: Buffer): number {
-  const [first = 0] = pattern;
-  const from = Math.max(0, bytes.length - pattern.length + 1);
-  for (let at = bytes.indexOf(first, from); at !== -1; at = bytes.indexOf(first, at + 1))
-    if (pattern.subarray(0, bytes.length - at).equals(bytes.subarray(at))) return bytes.length - at;
-  return 0;
 }

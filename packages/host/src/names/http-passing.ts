@@ -14,6 +14,7 @@ import { pipeline } from "node:stream";
 import type { Connection, Destination, Guests } from "./guests.ts";
 import { forwardedFields } from "./http-fields.ts";
 import type { ServerConnections } from "./server-connections.ts";
+import { without } from "./injecting.ts";
 import { HiddenTexts } from "./hidden-texts.ts";
 
 /** As servers have it. */
@@ -94,7 +95,7 @@ export class HttpPassing<Site> {
     });
   }
 
-  /** What comes on this connection from now on. */
+  /** Requests that come on this connection from now on are passed. */
   enter(client: Duplex, visit: Omit<Visit<Site>, "pending">): void {
     const pending = new Set<AbortController>();
     this.#visits.set(client, { ...visit, pending });
@@ -153,6 +154,10 @@ export class HttpPassing<Site> {
     onward.on("error", (error) => fail(BAD_GATEWAY, whyNot(error)));
     onward.once("response", (answer) => {
       const hidden = new HiddenTexts(decision.hidden);
+      if (!hidden.isEmpty && isEncoded(answer.headers["content-encoding"])) {
+        answer.destroy();
+        return fail(BAD_GATEWAY, "the server's answer is encoded, and could show a secret");
+      }
       if (!beginAnswer(answer, response, hidden)) return void request.socket.destroy();
       const ended = (error: unknown): void => void (error && request.socket.destroy());
       if (hidden.isEmpty) pipeline(answer, response, ended);
@@ -170,7 +175,11 @@ export class HttpPassing<Site> {
     if ("refused" in decision) return endWith(client, decision.status, decision.refused);
     if (client.destroyed) return;
     const own = visit.agent.alone();
-    const fields = [...decision.fields, "Connection", "Upgrade", "Upgrade", "websocket"];
+    client.once("close", () => own.destroy());
+    // An answer that is compressed could not be searched.
+    const plain =
+      decision.hidden.length > 0 ? without(decision.fields, "sec-websocket-extensions") : decision.fields;
+    const fields = [...plain, "Connection", "Upgrade", "Upgrade", "websocket"];
     const onward = this.#ask({ ...decision, fields }, request, own);
     const hidden = new HiddenTexts(decision.hidden);
     client.once("close", () => onward.destroy());
@@ -183,11 +192,14 @@ export class HttpPassing<Site> {
       const texts = hidden.hide(answer.rawHeaders);
       const lines = texts.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
       client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`);
-      client.write(head);
+      server.unshift(head);
       server.on("error", () => client.destroy());
       // Each direction of a pipeline listens for all that may befall both ends.
       client.setMaxListeners(UPGRADED_LISTENERS_MAX);
-      pipeline(client, server, client, () => undefined);
+      const ended = (): void => void client.destroy();
+      pipeline(client, server, ended);
+      if (hidden.isEmpty) pipeline(server, client, ended);
+      else pipeline(server, hidden.filter(), client, ended);
     });
     onward.end();
   }
@@ -224,15 +236,17 @@ export function pathOf({ url = "/" }: IncomingMessage): string {
 /** False where the server's status or fields are none that may be passed on: the parser takes more than the writer, which throws. */
 function beginAnswer(answer: IncomingMessage, response: ServerResponse, hidden: HiddenTexts): boolean {
   try {
-    response.writeHead(
-      answer.statusCode ?? BAD_GATEWAY,
-      answer.statusMessage,
-      hidden.hide(forwardedFields(answer.rawHeaders)),
-    );
+    const status = answer.statusCode ?? BAD_GATEWAY;
+    const [reason = ""] = hidden.hide([answer.statusMessage ?? ""]);
+    response.writeHead(status, reason, hidden.hide(forwardedFields(answer.rawHeaders)));
     return true;
   } catch {
     return false;
   }
+}
+
+export function isEncoded(encoding: string | undefined): boolean {
+  return encoding !== undefined && encoding.toLowerCase() !== "identity";
 }
 
 /** The guest hears of the server's certificate, and of nothing else of the network that it is not in. */

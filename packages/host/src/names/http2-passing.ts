@@ -14,10 +14,17 @@ import {
 import { pipeline } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { nameInHost } from "./decide-name.ts";
-import type { Connection, Guests } from "./guests.ts";
+import type { Connection, Destination, Guests } from "./guests.ts";
 import { HiddenTexts } from "./hidden-texts.ts";
 import { forwardedFields } from "./http-fields.ts";
-import { BAD_GATEWAY, FORBIDDEN, MISDIRECTED, type Decision, type Passed } from "./http-passing.ts";
+import {
+  BAD_GATEWAY,
+  FORBIDDEN,
+  isEncoded,
+  MISDIRECTED,
+  type Decision,
+  type Passed,
+} from "./http-passing.ts";
 import type { Asked } from "./injecting.ts";
 
 const TLS_PORT = 443;
@@ -28,12 +35,12 @@ const SETTINGS = { enablePush: false, maxConcurrentStreams: 64, maxHeaderListSiz
 export interface Http2Site {
   readonly guests: Guests;
   readonly connection: Connection;
-  /** Name in the ClientHello. */
-  readonly name: string;
-  /** Connection to the server. */
+  /** The server, whose name the ClientHello has. */
+  readonly to: Destination;
+  /** Connection to it. */
   readonly first: TLSSocket;
-  /** Another one, where the server has ended that one. */
-  readonly again: () => Promise<TLSSocket>;
+  /** Another one to an address of it, where it has ended the one before. */
+  readonly again: (address: string) => Promise<TLSSocket>;
   readonly decide: (asked: Asked) => Promise<Decision>;
 }
 
@@ -41,6 +48,8 @@ export interface Http2Site {
 export function passHttp2(client: TLSSocket, site: Http2Site): void {
   const session = performServerHandshake(client, { settings: SETTINGS });
   const server = new ServerSession(site);
+  // A policy that forbids the address cuts the guest's connection, also between requests.
+  site.connection.destinations.add(site.to);
   session.setTimeout(IDLE_DEADLINE_MS, () => session.destroy());
   session.on("error", () => session.destroy());
   session.once("close", () => {
@@ -64,8 +73,9 @@ async function take(
   raw: readonly string[],
   { site, server }: Around,
 ): Promise<void> {
-  const { guests, connection, name } = site;
+  const { guests, connection, to } = site;
   const { guest } = connection;
+  const { name } = to;
   const free = guests.admitRequest(guest, TLS_PORT, stream);
   if (free === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
   stream.once("close", free);
@@ -78,14 +88,14 @@ async function take(
     return refuse(stream, "refused" in decision ? decision : { refused: "", status: FORBIDDEN });
   connection.destinations.add(decision.to);
   stream.once("close", () => void connection.destinations.delete(decision.to));
-  const session = await server.open().catch(() => undefined);
+  const session = await server.open(decision.to).catch(() => undefined);
   if (session === undefined)
     return refuse(stream, { refused: "the server cannot be reached", status: BAD_GATEWAY });
   if (stream.destroyed) return;
   const { method } = asked;
   pass(
     stream,
-    session.request(headersOf(decision, { method, name }), { endStream: stream.readableEnded }),
+    session.request(headersOf(decision, { method, name }), { endStream: stream.endAfterHeaders }),
     decision,
   );
 }
@@ -113,16 +123,17 @@ function headersOf(
 ): OutgoingHttpHeaders {
   const target = { ":method": method, ":scheme": "https", ":authority": name, ":path": path };
   // No table of a compression keeps them.
-  return { ...target, ...grouped(fields), [sensitiveHeaders]: ["authorization", "x-api-key"] };
+  const headers = grouped(fields);
+  return { ...target, ...headers, [sensitiveHeaders]: Object.keys(headers) };
 }
 
 function grouped(fields: readonly string[]): OutgoingHttpHeaders {
-  const headers: Record<string, string[]> = {};
-  for (let at = 0; at < fields.length; at += 2)
-    (headers[(fields[at] ?? "").toLowerCase()] ??= []).push(fields[at + 1] ?? "");
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
-  );
+  const values = new Map<string, string[]>();
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = (fields[at] ?? "").toLowerCase();
+    values.set(name, [...(values.get(name) ?? []), fields[at + 1] ?? ""]);
+  }
+  return Object.fromEntries([...values].map(([name, all]) => [name, all.length === 1 ? all[0] : all]));
 }
 
 function pass(stream: ServerHttp2Stream, onward: ClientHttp2Stream, decision: Passed): void {
@@ -134,8 +145,15 @@ function pass(stream: ServerHttp2Stream, onward: ClientHttp2Stream, decision: Pa
     if (onward.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.closed) stream.close(onward.rstCode);
   });
   onward.on("trailers", (_headers, _flags, raw: string[]) => (trailers = raw));
-  onward.once("response", (_headers, _flags, raw: string[]) => {
+  onward.once("response", (headers, _flags, raw: string[]) => {
     if (stream.destroyed) return;
+    if (!hidden.isEmpty && isEncoded(headers["content-encoding"])) {
+      onward.close(constants.NGHTTP2_CANCEL);
+      return refuse(stream, {
+        refused: "the server's answer is encoded, and could show a secret",
+        status: BAD_GATEWAY,
+      });
+    }
     try {
       const fields = hidden.hide(raw);
       const status = Number(fields[fields.indexOf(":status") + 1]);
@@ -144,11 +162,20 @@ function pass(stream: ServerHttp2Stream, onward: ClientHttp2Stream, decision: Pa
     } catch {
       return stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     }
-    stream.on("wantTrailers", () => stream.sendTrailers(grouped(hidden.hide(trailers))));
+    stream.on("wantTrailers", () => sendTrailers(stream, hidden.hide(trailers)));
     if (hidden.isEmpty) pipeline(onward, stream, () => undefined);
     else pipeline(onward, hidden.filter(), stream, () => undefined);
   });
   pipeline(stream, onward, () => undefined);
+}
+
+/** Node refuses some that a server may send. */
+function sendTrailers(stream: ServerHttp2Stream, trailers: readonly string[]): void {
+  try {
+    stream.sendTrailers(grouped(trailers));
+  } catch {
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
 }
 
 function fail(stream: ServerHttp2Stream): void {
@@ -160,7 +187,7 @@ function refuse(
   stream: ServerHttp2Stream,
   { refused, status }: { readonly refused: string; readonly status: number },
 ): void {
-  if (stream.destroyed) return;
+  if (stream.destroyed || stream.closed) return;
   stream.respond({ ":status": status, "content-type": "text/plain" });
   stream.end(`${refused}\n`);
 }
@@ -176,12 +203,13 @@ class ServerSession {
     this.#session = Promise.resolve(this.#begin(site.first));
   }
 
-  async open(): Promise<ClientHttp2Session> {
+  async open({ address }: Destination): Promise<ClientHttp2Session> {
     const before = this.#session;
     const session = await before.catch(() => undefined);
     if (session !== undefined && !session.closed && !session.destroyed) return session;
     // Of requests at once the first one connects.
-    if (this.#session === before) this.#session = this.#site.again().then((socket) => this.#begin(socket));
+    if (this.#session === before)
+      this.#session = this.#site.again(address).then((socket) => this.#begin(socket));
     return this.#session;
   }
 
@@ -199,7 +227,7 @@ class ServerSession {
       socket.destroy();
       throw new Error("the server does not speak HTTP/2 any more");
     }
-    const session = connect(`https://${this.#site.name}`, {
+    const session = connect(`https://${this.#site.to.name}`, {
       createConnection: () => socket,
       settings: { enablePush: false },
     });

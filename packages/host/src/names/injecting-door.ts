@@ -17,6 +17,7 @@ import { connectSecurely, SecureConnections } from "./secure-connections.ts";
 
 const TLS_PORT = 443;
 const HANDSHAKE_DEADLINE_MS = 10_000;
+const HANDSHAKE_TURNS = 10;
 const [HTTP1, HTTP2] = ["http/1.1", "h2"];
 
 interface Taken {
@@ -40,6 +41,8 @@ export class InjectingDoor {
       port: TLS_PORT,
       decide: ({ connection, site }, request) => decideRequest(connection.guest, site, request),
     });
+    // A server that listens looks at the deadlines of its connections, and this one gets them from elsewhere.
+    this.#passing.server.emit("listening");
   }
 
   /** False where the guest has no authority now, and nothing may pass. */
@@ -47,6 +50,8 @@ export class InjectingDoor {
     const { name } = to;
     const secureContext = connection.guest.policy.injection.authority?.contextOf(name);
     if (secureContext === undefined) return false;
+    // A handshake costs this process as much as several requests.
+    await connection.guest.takeTurn(HANDSHAKE_TURNS);
     const server = { name, trusted: this.#trusted };
     // A server that cannot be reached is told of in answers.
     const first = hello.protocols.includes(HTTP2)
@@ -70,12 +75,12 @@ export class InjectingDoor {
       const { guest } = connection;
       if (first !== undefined && secure.alpnProtocol === HTTP2)
         return passHttp2(secure, {
-          ...{ guests: this.#guests, connection, name, first },
-          again: () => connectSecurely(server, to.address, [HTTP2]),
+          ...{ guests: this.#guests, connection, to, first },
+          again: (address) => connectSecurely(server, address, [HTTP2]),
           decide: (asked) => decide(guest, asked),
         });
       if (isHttp2) first?.destroy();
-      const own = isHttp2 ? undefined : first;
+      const own = isHttp2 || first === undefined ? undefined : { socket: first, address: to.address };
       const agent = new SecureConnections(this.#guests, guest, { ...server, first: own });
       this.#passing.enter(secure, { connection, agent, site: name });
       return void this.#passing.server.emit("connection", secure);
@@ -112,6 +117,6 @@ async function decide(guest: Guest, asked: Asked): Promise<Decision> {
       status: BAD_GATEWAY,
     };
   for (const secret of injected.secrets) guest.noteInjected(asked.name, secret);
-  const { path, fields, hidden } = injected;
-  return { to: way.to, path, fields, hidden };
+  const { path, fields } = injected;
+  return { to: way.to, path, fields, hidden: guest.policy.injection.hiddenFrom(asked.name) };
 }

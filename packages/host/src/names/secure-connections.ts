@@ -37,17 +37,24 @@ export function connectSecurely(
   return promise.finally(() => clearTimeout(deadline));
 }
 
+/** A connection that is there already, and where it goes. */
+interface First {
+  readonly socket: TLSSocket;
+  readonly address: string;
+}
+
 /** Connections that speak HTTP/1.1. */
 export class SecureConnections extends ServerConnections {
   readonly #server: SecureServer;
   readonly #of: readonly [Guests, Guest];
-  #first: TLSSocket | undefined;
+  #first: First | undefined;
+  #isOver = false;
 
   /** `first`: one that is there already. */
   constructor(
     guests: Guests,
     guest: Guest,
-    { first, ...server }: SecureServer & { first?: TLSSocket | undefined },
+    { first, ...server }: SecureServer & { first?: First | undefined },
   ) {
     super(guests, guest);
     this.#server = server;
@@ -62,19 +69,25 @@ export class SecureConnections extends ServerConnections {
   override createConnection({ host }: ConnectOptions, connected: Connected): undefined {
     const first = this.#first;
     this.#first = undefined;
-    const found =
-      first?.destroyed === false
-        ? Promise.resolve(first)
-        : connectSecurely(this.#server, host ?? "", ["http/1.1"]);
+    const isUsable = first?.address === host && first?.socket.destroyed === false;
+    if (!isUsable) first?.socket.destroy();
+    const found = isUsable
+      ? Promise.resolve(first.socket)
+      : connectSecurely(this.#server, host ?? "", ["http/1.1"]);
     found.then(
-      (socket) => connected(null, socket),
+      (socket) => {
+        // The agent forgets what comes after its end.
+        if (this.#isOver) socket.destroy();
+        connected(null, socket);
+      },
       (error: unknown) => connected(error instanceof Error ? error : new Error(String(error))),
     );
     return undefined;
   }
 
   override destroy(): void {
-    this.#first?.destroy();
+    this.#isOver = true;
+    this.#first?.socket.destroy();
     super.destroy();
   }
 }

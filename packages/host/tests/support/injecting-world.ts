@@ -52,9 +52,9 @@ export const policy: NamePolicy = {
 
 const until = new Date(Date.now() + 3_600_000);
 const serverAuthority = newKeyPair();
-/** Of the servers. */
+/** Authority of the servers. */
 export const trusted = authorityCertificate(serverAuthority, { name: "test sites", until });
-/** Of the guest's VM. */
+/** Authority of the guest's VM. */
 export const ca = authorityOf(injection);
 
 /** Key and certificate of a site with this name. */
@@ -87,7 +87,7 @@ export interface World {
 }
 
 interface Site {
-  /** Of its certificate. */
+  /** Name in its certificate. */
   readonly name?: string;
   readonly answer?: (seen: Seen) => string | Record<string, string>;
   readonly trailers?: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type { Selectable } from "kysely";
+import { lockOrganization } from "../../limits/organization-limits.ts";
 import type { Database, Tables } from "../../db/database.ts";
 import type { OwnerColumns } from "../owned.ts";
 
@@ -25,7 +26,10 @@ export async function storeEgress(
   db: Database,
   change: { orgId: string; id: string; egress: Egress; version?: number | undefined },
 ): Promise<Row | undefined> {
-  const { rows } = await sql<Row>`
+  return db.transaction().execute(async (transaction) => {
+    // A secret that is set meanwhile is set before, and read with the policy, or after, and tells it.
+    if (change.egress.inject !== undefined) await lockOrganization(transaction, change.orgId);
+    const { rows } = await sql<Row>`
     update vms set
       egress = ${JSON.stringify(change.egress)}::jsonb,
       egress_version = egress_version + 1,
@@ -33,8 +37,9 @@ export async function storeEgress(
       retry_at = now()
     where id = ${change.id} and org_id = ${change.orgId} and status in ('running', 'paused')
       ${change.version === undefined ? sql`` : sql`and egress_version = ${change.version}`}
-    returning *`.execute(db);
-  return rows[0];
+    returning *`.execute(transaction);
+    return rows[0];
+  });
 }
 
 /** The row as it is now, where its host has not confirmed its policy. */

@@ -3,6 +3,7 @@
 
 import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
 import type { Injection, InjectRule } from "@skerry/contract/vms/inject";
+import { INJECTED_MAX_BYTES } from "@skerry/contract/vms/inject-format";
 import { withGrants } from "@skerry/contract/vms/networks";
 import type { Context } from "../../context.ts";
 import { privateCidrsOf } from "../../organizations/private-cidr-store.ts";
@@ -38,7 +39,9 @@ async function injectionOf(
 ): Promise<Injection> {
   const names = [...new Set(rules.map(({ secret }) => secret))];
   const opened = await openSecrets(context, ofOrganization({ orgId: org_id }), names);
-  const values = Object.fromEntries([...opened].map(([name, { value }]) => [name, value]));
+  // One that is longer is refused like one that is not there.
+  const short = [...opened].filter(([, { value }]) => Buffer.byteLength(value) <= INJECTED_MAX_BYTES);
+  const values = Object.fromEntries(short.map(([name, { value }]) => [name, value]));
   // Without a data key nothing was ever sealed, and so there is nothing to inject.
   const seed = await context.sealing.derive(context.db, org_id, `egress authority of ${id}`);
   return { vm: id, seed, values };

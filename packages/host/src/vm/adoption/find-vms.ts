@@ -77,6 +77,7 @@ export async function findVms(options: AdoptionOptions, handlers: AdoptionHandle
   await forgetOthers(
     owner.instance,
     folders.flatMap(({ found }) => (found.kind === "mine" ? [found.record] : [])),
+    folders.flatMap(({ id, found }) => (found.kind === "mine" || found.kind === "absent" ? [] : [id])),
   );
   const claimed = await claimSlots(options, folders);
   const fates = await Promise.all(folders.map((one) => sort(options, handlers, one)));

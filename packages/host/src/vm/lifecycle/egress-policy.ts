@@ -4,6 +4,7 @@ import type { HostEgressReport } from "@skerry/contract/vms/egress";
 import type { EgressChange } from "@skerry/contract/host-api/vm";
 import type { HostResources } from "../record/vm-resources.ts";
 import { saveRecord, type VmRecord } from "../record/record.ts";
+import { forgetInjection } from "../record/secrets-in-memory.ts";
 
 interface Governed {
   record: VmRecord;
@@ -21,17 +22,25 @@ export async function changePolicy(
 ): Promise<HostEgressReport> {
   const before = vm.record;
   const slot = slots.slot(before.slot);
-  if (change.version <= before.egress_version) return rules.report(slot, before.egress);
+  // One that this host has lost the secrets of is taken again.
+  const isLost = before.egress.inject !== undefined && before.egress.injection === undefined;
+  if (change.version < before.egress_version || (change.version === before.egress_version && !isLost))
+    return rules.report(slot, before.egress);
   const after = { ...before, egress: change.egress, egress_version: change.version };
-  await saveRecord(after);
+  await save(after);
   try {
     await rules.replace(slot, after.egress);
   } catch (error) {
-    await saveRecord(before);
+    await save(before);
     throw error;
   }
   vm.record = after;
   return rules.report(slot, after.egress);
+}
+
+async function save(record: VmRecord): Promise<void> {
+  await saveRecord(record);
+  if (record.egress.inject === undefined) await forgetInjection(record);
 }
 
 export function reportPolicy(

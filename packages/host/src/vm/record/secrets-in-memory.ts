@@ -70,7 +70,8 @@ export async function keepInjection(record: Governed): Promise<void> {
   if (injection === undefined || !canKeepSecrets()) return;
   const file = injectionFileOf(record);
   const part = `${file}:part`;
-  await rm(part, { force: true });
+  // Another user may have made it.
+  await rm(part, { force: true, recursive: true });
   await writeFile(part, JSON.stringify(injection), { mode: 0o600, flag: "wx" });
   await rename(part, file);
 }
@@ -82,19 +83,30 @@ export async function withInjection<Known extends Governed>(record: Known): Prom
   return injectionShape.Check(injection) ? { ...record, egress: { ...record.egress, injection } } : record;
 }
 
-export async function forgetInjection(record: Governed): Promise<void> {
-  if (record.egress.inject !== undefined)
-    await rm(injectionFileOf(record), { force: true }).catch(() => undefined);
+/** Also of a VM whose policy had rules once. */
+export async function forgetInjection(record: Named): Promise<void> {
+  await rm(injectionFileOf(record), { force: true, recursive: true }).catch(() => undefined);
 }
 
-/** Removes all but those of these VMs that are needed: the host process ended after the guest had them, or the VM has gone. */
-export async function forgetOthers(instance: string, vms: readonly (Waking & Governed)[]): Promise<void> {
+/**
+ * Removes all but those of these VMs that are needed: the host process ended after the guest had them, or the VM has
+ * gone. `unknown`: ids of VMs whose records this host does not understand, of which all stay.
+ */
+export async function forgetOthers(
+  instance: string,
+  vms: readonly (Waking & Governed)[],
+  unknown: readonly string[] = [],
+): Promise<void> {
   const needed = new Set([
     ...vms.filter(({ waking }) => waking?.has_secrets).map(fileOf),
     ...vms.filter(({ egress }) => egress.inject !== undefined).map(injectionFileOf),
   ]);
   for (const name of await readdir(FOLDER).catch(() => []))
-    if (name.startsWith(`${instance}:`) && !needed.has(join(FOLDER, name)))
+    if (
+      name.startsWith(`${instance}:`) &&
+      !needed.has(join(FOLDER, name)) &&
+      !unknown.includes(name.split(":")[1] ?? "")
+    )
       await rm(join(FOLDER, name), { force: true });
 }
 

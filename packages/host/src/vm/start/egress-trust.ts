@@ -2,20 +2,23 @@
 // those of its system in a bundle of its own, and in the system's bundle. The variables that name them are control's.
 
 import { X509Certificate } from "node:crypto";
+import { rootCertificates } from "node:tls";
 import { SkerryError } from "@skerry/contract/errors";
 import { AUTHORITY_FILE, BUNDLE_FILE, type Injection } from "@skerry/contract/vms/inject";
 import { startRead, startWrite, writtenBytes } from "../../guest/agent.ts";
 import type { GuestChannel } from "../../guest/channel.ts";
 import { makeDirectory } from "../../guest/entries.ts";
-import { patiently, SHORT_DEADLINE_MS } from "../../guest/patience.ts";
+import { patiently } from "../../guest/patience.ts";
 import { GuestRefusal } from "../../guest/stream.ts";
 import { authorityOf } from "../../names/vm-authority.ts";
 
 const FOLDER = "/run/skerry";
-/** Of Debian and what comes of it, and of Alpine. */
-const SYSTEM_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
+/** Bundles of Debian, of what comes of it and of Alpine, and of Fedora and what comes of it. */
+const SYSTEM_BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 /** Debian's has 220 KB. */
 const BUNDLE_MAX_BYTES = 4 * 1024 * 1024;
+/** For all of it: a hostile guest may delay each answer. */
+const WITHIN_MS = 30_000;
 const [FOLDER_MODE, FILE_MODE] = [0o755, 0o644];
 const [BEGIN, END] = [
   "# begin of Skerry's authority for this VM\n",
@@ -24,19 +27,23 @@ const [BEGIN, END] = [
 
 /** A guest that has them is not written to. What a guest refuses it goes without, and trusts no server that gets a secret. */
 export async function giveTrust(channel: GuestChannel, injection: Injection): Promise<void> {
+  const files = new GuestFiles(channel);
   const authority = authorityOf(injection);
-  const known = await readFile(channel, AUTHORITY_FILE);
+  const known = await files.read(AUTHORITY_FILE);
   if (known !== undefined && isSame(known, authority)) return;
-  const system = await readFile(channel, SYSTEM_BUNDLE);
-  const others = withoutOurs(system ?? "");
+  const [system] = (await Promise.all(SYSTEM_BUNDLES.map((path) => files.read(path)))).flatMap((text, at) =>
+    text === undefined ? [] : [{ path: SYSTEM_BUNDLES[at] ?? "", text }],
+  );
+  // Programs that are told of a bundle trust nobody else, so it is never ours alone.
+  const others = withoutOurs(system?.text ?? rootCertificates.join("\n"));
   const bundle = `${others}${BEGIN}${authority}${END}`;
   await unlessRefused(async () => {
     await makeDirectory(channel, FOLDER, FOLDER_MODE);
-    await writeFile(channel, BUNDLE_FILE, bundle);
+    await files.write(BUNDLE_FILE, bundle);
     // Last: it says that the others are there.
-    await writeFile(channel, AUTHORITY_FILE, authority);
+    await files.write(AUTHORITY_FILE, authority);
   });
-  if (system !== undefined) await unlessRefused(() => writeFile(channel, SYSTEM_BUNDLE, bundle));
+  if (system !== undefined) await unlessRefused(() => files.write(system.path, bundle));
 }
 
 /** Certificates differ each time that they are signed; their keys do not. */
@@ -62,30 +69,43 @@ function withoutOurs(bundle: string): string {
   return bundle.slice(0, from) + bundle.slice(to + END.length);
 }
 
-/** Undefined where it is not there, or is too long. */
-async function readFile(channel: GuestChannel, path: string): Promise<string | undefined> {
-  return unlessRefused(async () => {
-    const { stream } = await startRead(channel, path);
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    for (;;) {
-      const piece = await patiently(channel, stream, { deadlineMs: SHORT_DEADLINE_MS }, stream.read());
-      if (piece === undefined) return Buffer.concat(pieces).toString("latin1");
-      pieces.push(Buffer.from(piece.bytes));
-      bytes += piece.bytes.length;
-      if (bytes <= BUNDLE_MAX_BYTES) continue;
-      stream.cancel();
-      return undefined;
-    }
-  });
-}
+/** Files of a guest that has so long for all of them. */
+class GuestFiles {
+  readonly #channel: GuestChannel;
+  readonly #endMs = performance.now() + WITHIN_MS;
 
-async function writeFile(channel: GuestChannel, path: string, text: string): Promise<void> {
-  const stream = startWrite(channel, path, FILE_MODE);
-  const bytes = Buffer.from(text, "latin1");
-  await patiently(channel, stream, { deadlineMs: SHORT_DEADLINE_MS }, stream.write(bytes));
-  stream.end();
-  await writtenBytes(channel, stream);
+  constructor(channel: GuestChannel) {
+    this.#channel = channel;
+  }
+
+  /** Undefined where it is not there, or is too long. */
+  read(path: string): Promise<string | undefined> {
+    return unlessRefused(async () => {
+      const { stream } = await startRead(this.#channel, path);
+      const pieces: Buffer[] = [];
+      let bytes = 0;
+      for (;;) {
+        const piece = await patiently(this.#channel, stream, this.#patience, stream.read());
+        if (piece === undefined) return Buffer.concat(pieces).toString("latin1");
+        pieces.push(Buffer.from(piece.bytes));
+        bytes += piece.bytes.length;
+        if (bytes <= BUNDLE_MAX_BYTES) continue;
+        stream.cancel();
+        return undefined;
+      }
+    });
+  }
+
+  async write(path: string, text: string): Promise<void> {
+    const stream = startWrite(this.#channel, path, FILE_MODE);
+    await patiently(this.#channel, stream, this.#patience, stream.write(Buffer.from(text, "latin1")));
+    stream.end();
+    await writtenBytes(this.#channel, stream);
+  }
+
+  get #patience(): { readonly deadlineMs: number } {
+    return { deadlineMs: Math.max(1, this.#endMs - performance.now()) };
+  }
 }
 
 async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> {

@@ -11,7 +11,7 @@ const PREFIX_CHARS = VALUE_MIN_CHARS;
 /** Longer forms are cut into several patterns: a line of `base64`, which so is one of them. */
 const PIECE_CHARS = 76;
 /** A rest that is too short for a pattern is part of the one before. */
-const PATTERN_MAX_CHARS = PIECE_CHARS + VALUE_MIN_CHARS - 1;
+export const PATTERN_MAX_CHARS = PIECE_CHARS + VALUE_MIN_CHARS - 1;
 const PATTERNS_MAX = 4_096;
 /** A prefix that more patterns have is a pattern itself. */
 const SAME_PREFIX_MAX = 4;
@@ -37,6 +37,11 @@ export class Redactor {
       this.#filter[indexOf(hash)] = 1;
       count += 1;
     }
+  }
+
+  /** Beginnings of patterns. A text without any of them has no value. */
+  get prefixes(): string[] {
+    return [...this.#patterns.keys()];
   }
 
   /** The text with an asterisk for each character of a value. */
