@@ -173,6 +173,11 @@ export interface Room {
     transaction: Queries,
     grant: { readonly orgId: string; readonly cidrs: readonly string[] },
   ): Promise<void>;
+  /** Runs in the transaction that sets, rolls back or deletes a secret of the organization. */
+  onSecretChanged?(
+    transaction: Queries,
+    changed: { readonly orgId: string; readonly name: string },
+  ): Promise<void>;
   /**
    * Runs in the transaction that marks hosts offline, and in later ones for as long as they are: what a request
    * is still at work on is left to it.

@@ -61,9 +61,9 @@ test("each version of a secret reaches what runs, and one that is deleted is tak
   const { body } = await create({ inject: [rule] });
   const values = () => toldTo(body.id)?.injection?.values;
   const seed = toldTo(body.id)?.injection?.seed;
-  await set("another");
+  await set("another-value");
   await cleanUp();
-  expect(values()).toEqual({ API_KEY: "another" });
+  expect(values()).toEqual({ API_KEY: "another-value" });
   await world.call("POST", "/v1/secrets/API_KEY/rollback", { body: { version: 1 } });
   await cleanUp();
   expect(values()).toEqual({ API_KEY: VALUE });
@@ -71,6 +71,16 @@ test("each version of a secret reaches what runs, and one that is deleted is tak
   await cleanUp();
   expect(values()).toEqual({});
   expect(toldTo(body.id)?.injection?.seed).toBe(seed);
+});
+
+test("a value that is too short to be hidden, or too long for a head, does not go to the host", async () => {
+  await set(VALUE);
+  const { body } = await create({ inject: [rule] });
+  for (const value of ["7-bytes", "x".repeat(4_097)]) {
+    await set(value);
+    await cleanUp();
+    expect(toldTo(body.id)?.injection?.values).toEqual({});
+  }
 });
 
 test("each VM has a seed of its own, also a fork", async () => {

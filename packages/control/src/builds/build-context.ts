@@ -11,7 +11,7 @@ import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import type { VmRef } from "../host-client/vm-ref.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
-import { requireToRead } from "../vms/creation/vm-secrets.ts";
+import { requireToRead } from "../secrets/secrets.ts";
 import { BoundedUpload } from "../vms/files/bounded-upload.ts";
 import { noteContext, type BuildRow } from "./build-store.ts";
 import { getBuild } from "./builds.ts";

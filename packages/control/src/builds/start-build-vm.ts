@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
-import { hostEgress } from "../vms/egress/host-egress.ts";
+import { hostEgress } from "../secrets/host-egress.ts";
 import type { BuildRow } from "./build-store.ts";
 
 interface Starting {

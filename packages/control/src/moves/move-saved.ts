@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { ArrivalNeeds } from "@skerry/contract/host-api/move-calls";
 import { kindOf } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
-import { hostEgress } from "../vms/egress/host-egress.ts";
+import { hostEgress } from "../secrets/host-egress.ts";
 import type { BothEnds, Ends, MoveSteps, SendingEnds } from "./move-steps.ts";
 import { findVm, type MoveRow } from "./move-store.ts";
 import { findMovableSnapshot, isUsedAt, switchPaused, switchSnapshot } from "./saved-move-store.ts";

@@ -4,7 +4,7 @@ import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { ArrivalNeeds, VmManifest } from "@skerry/contract/host-api/move-calls";
 import { kindOf } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
-import { hostEgress } from "../vms/egress/host-egress.ts";
+import { hostEgress } from "../secrets/host-egress.ts";
 import type { BothEnds, Ends, MoveSteps, SendingEnds } from "./move-steps.ts";
 import { findVm, switchHost, type MovableVm, type MoveRow } from "./move-store.ts";
 

@@ -2,15 +2,25 @@
 // token can reach the operator's networks by itself.
 
 import { cidrOf, formatCidr, parseCidr } from "@skerry/contract/cidrs";
-import { PRIVATE_CIDRS_MAX } from "@skerry/contract/vms/egress";
+import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { isPrivate, privateNetworks, whyNever } from "@skerry/contract/vms/networks";
+import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/vms/networks";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { makeLeaseDue } from "../background/make-lease-due.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { canonicalCidrs } from "../values/cidrs.ts";
+
+/** The policy of a VM with the private networks that its organization was granted. */
+export async function grantedEgress(
+  db: Queries,
+  { org_id, egress }: { readonly org_id: string; readonly egress: Egress },
+): Promise<HostEgress> {
+  // Most policies allow no CIDR, and creating a sandbox should not ask the database once more for them.
+  if (egress.allow_cidrs.length === 0) return egress;
+  return withGrants(egress, (await privateCidrsOf(db, org_id)) ?? []);
+}
 
 /** For `skerry set-private-cidrs`. `words`: the organization's id and what it is granted from now on, or `none`. Without networks the
  *  grants stay as they are; without an organization all grants are told. */

@@ -105,12 +105,3 @@ export async function vmsWith(db: Queries, orgId: string, name: string): Promise
     order by id`.execute(db);
   return rows.map(({ id }) => id);
 }
-
-/** Raises the version of every policy that sends the secret on its way: hosts are told again, with its value of now. */
-export async function tellPolicies(transaction: Queries, orgId: string, name: string): Promise<void> {
-  const rules = JSON.stringify({ inject: [{ secret: name }] });
-  await sql`
-    update vms set egress_version = egress_version + 1, attempts = 0, retry_at = now()
-    where org_id = ${orgId} and status not in ('destroying', 'destroyed')
-      and egress @> ${rules}::jsonb`.execute(transaction);
-}

@@ -25,7 +25,6 @@ import {
   findSecrets,
   findVersions,
   removeSecret,
-  tellPolicies,
   vmsWith,
   type SecretRow,
   type ShownRow,
@@ -95,15 +94,16 @@ export async function rollBackSecret(
 }
 
 export async function deleteSecret(
-  { db, wake }: Context,
+  context: Context,
   scope: SecretScope,
   name: string,
 ): Promise<SecretDeleted> {
+  const { db, wake } = context;
   await db.transaction().execute(async (transaction) => {
     // A policy that is being stored with it is stored before, and told, or after, and refused its value.
     await lockOrganization(transaction, scope.orgId);
     if (!(await removeSecret(transaction, scope, name))) throw notFound(name);
-    await tellPolicies(transaction, scope.orgId, name);
+    await tellRooms(context, transaction, { orgId: scope.orgId, name });
   });
   wake("vm-cleanup");
   return { name, still_in: await vmsWith(db, scope.orgId, name) };
@@ -124,6 +124,14 @@ export async function openSecrets(
   return new Map(
     rows.map((row) => [row.name, { version: row.version, value: open(sealedFor(row), row.sealed_value) }]),
   );
+}
+
+/** Throws `forbidden` where the caller may not read secrets, which whoever hands them on has to. */
+export function requireToRead(caller: Pick<Caller, "scopes">): void {
+  if (caller.scopes.has("secrets:read")) return;
+  throw new SkerryError("forbidden", '"secrets" needs the scope "secrets:read" as well.', {
+    context: { field: "secrets" },
+  });
 }
 
 /** Throws `secret_not_found` where there is none of one of these names. */
@@ -170,19 +178,29 @@ export async function redactorOf(
 
 /** Those of one organization are changed one after the other, and not while it is deleted. */
 async function changing(
-  { db, wake }: Context,
+  context: Context,
   { orgId }: SecretScope,
   change: (transaction: Queries) => Promise<SecretRow>,
 ): Promise<Secret> {
+  const { db, wake } = context;
   const row = await db.transaction().execute(async (transaction) => {
     if (!(await lockOrganization(transaction, orgId)))
       throw new SkerryError("organization_not_found", "There is no such organization.");
     const written = await change(transaction);
-    await tellPolicies(transaction, orgId, written.name);
+    await tellRooms(context, transaction, { orgId, name: written.name });
     return written;
   });
   wake("vm-cleanup");
   return shown(row);
+}
+
+/** Runs in the transaction that changes the secret. */
+async function tellRooms(
+  { rooms }: Pick<Context, "rooms">,
+  transaction: Queries,
+  changed: { readonly orgId: string; readonly name: string },
+): Promise<void> {
+  for (const room of rooms) await room.onSecretChanged?.(transaction, changed);
 }
 
 interface Written extends NewValue {

@@ -14,6 +14,14 @@ export const vmsRoom: Room = {
       where org_id = ${orgId} and status not in ('destroying', 'destroyed')
         and jsonb_array_length(egress -> 'allow_cidrs') > 0`.execute(transaction);
   },
+  /** Raises the version of every policy that sends the secret on its way: hosts are told again, with its value of now. */
+  async onSecretChanged(transaction, { orgId, name }) {
+    const rules = JSON.stringify({ inject: [{ secret: name }] });
+    await sql`
+      update vms set egress_version = egress_version + 1, attempts = 0, retry_at = now()
+      where org_id = ${orgId} and status not in ('destroying', 'destroyed')
+        and egress @> ${rules}::jsonb`.execute(transaction);
+  },
   async endOnRemovedHosts(db) {
     const { numAffectedRows } = await sql`
       update vms set status = 'destroyed', version = version + 1, destroyed_at = now()

@@ -7,7 +7,7 @@ import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import type { Queries } from "../../db/database.ts";
-import { ofOrganization, openSecrets } from "../../secrets/secrets.ts";
+import { ofOrganization, openSecrets, requireToRead } from "../../secrets/secrets.ts";
 import { checkEnv } from "../../values/check-env.ts";
 
 export interface AskedSecret {
@@ -46,14 +46,6 @@ export async function openAsked(
   // Creating a VM is a way to read them: every command in it can.
   requireToRead(caller);
   return openNamed(context, caller, asked);
-}
-
-/** Throws `forbidden`. */
-export function requireToRead(caller: Pick<Caller, "scopes">): void {
-  if (caller.scopes.has("secrets:read")) return;
-  throw new SkerryError("forbidden", '"secrets" needs the scope "secrets:read" as well.', {
-    context: { field: "secrets" },
-  });
 }
 
 /** The same for a caller who was allowed to before. Throws `secret_not_found`. */

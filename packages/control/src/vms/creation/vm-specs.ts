@@ -2,7 +2,7 @@ import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Context } from "../../context.ts";
 import { injectEnv } from "@skerry/contract/vms/inject";
-import { hostEgress } from "../egress/host-egress.ts";
+import { hostEgress } from "../../secrets/host-egress.ts";
 import { wholeEnv, type ShownEnv } from "../env.ts";
 import type { VmRow } from "../vm-kind.ts";
 import { secretsAtStart } from "./vm-secrets.ts";

@@ -9,7 +9,7 @@ import type { Caller } from "../../caller.ts";
 import { stateOf, type Context } from "../../context.ts";
 import type { IfMatch } from "../../http/etag.ts";
 import { readEgress } from "./egress-params.ts";
-import { hostEgress } from "./host-egress.ts";
+import { hostEgress } from "../../secrets/host-egress.ts";
 import { checkInjected } from "./inject-params.ts";
 import { retryOnConflict } from "../../db/retry-on-conflict.ts";
 import { unlessOwned } from "../owned.ts";

@@ -6,8 +6,7 @@ import type { InjectRule } from "@skerry/contract/vms/inject";
 import { FORMAT_PLACE } from "@skerry/contract/vms/inject-format";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
-import { ofOrganization, requireSecrets } from "../../secrets/secrets.ts";
-import { requireToRead } from "../creation/vm-secrets.ts";
+import { ofOrganization, requireSecrets, requireToRead } from "../../secrets/secrets.ts";
 import { readDomains } from "./egress-domains.ts";
 
 interface Names {

@@ -3,11 +3,10 @@
 
 import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
 import type { Injection, InjectRule } from "@skerry/contract/vms/inject";
-import { INJECTED_MAX_BYTES } from "@skerry/contract/vms/inject-format";
-import { withGrants } from "@skerry/contract/vms/networks";
-import type { Context } from "../../context.ts";
-import { privateCidrsOf } from "../../organizations/private-cidr-store.ts";
-import { ofOrganization, openSecrets } from "../../secrets/secrets.ts";
+import { INJECTED_BYTES } from "@skerry/contract/vms/inject-format";
+import type { Context } from "../context.ts";
+import { grantedEgress } from "../organizations/private-cidrs.ts";
+import { ofOrganization, openSecrets } from "./secrets.ts";
 
 interface Governed {
   readonly id: string;
@@ -23,11 +22,7 @@ export async function hostEgress(
   context: Pick<Context, "db" | "sealing">,
   { id, org_id, egress }: Governed,
 ): Promise<HostEgress> {
-  // Most policies allow no CIDR, and creating a sandbox should not ask the database once more for them.
-  const granted =
-    egress.allow_cidrs.length === 0
-      ? egress
-      : withGrants(egress, (await privateCidrsOf(context.db, org_id)) ?? []);
+  const granted = await grantedEgress(context.db, { org_id, egress });
   if (egress.inject === undefined) return granted;
   return { ...granted, injection: await injectionOf(context, { id, org_id, rules: egress.inject }) };
 }
@@ -39,9 +34,12 @@ async function injectionOf(
 ): Promise<Injection> {
   const names = [...new Set(rules.map(({ secret }) => secret))];
   const opened = await openSecrets(context, ofOrganization({ orgId: org_id }), names);
-  // One that is longer is refused like one that is not there.
-  const short = [...opened].filter(([, { value }]) => Buffer.byteLength(value) <= INJECTED_MAX_BYTES);
-  const values = Object.fromEntries(short.map(([name, { value }]) => [name, value]));
+  // Others are refused like one that is not there.
+  const fitting = [...opened].filter(([, { value }]) => {
+    const bytes = Buffer.byteLength(value);
+    return bytes >= INJECTED_BYTES.min && bytes <= INJECTED_BYTES.max;
+  });
+  const values = Object.fromEntries(fitting.map(([name, { value }]) => [name, value]));
   // Without a data key nothing was ever sealed, and so there is nothing to inject.
   const seed = await context.sealing.derive(context.db, org_id, `egress authority of ${id}`);
   return { vm: id, seed, values };
