@@ -76,7 +76,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
 /** Sweeps the caches of an earlier host process, in the background because the disk may be slow. */
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
-    // What was touched since may be in the making.
+    // A file that was touched since may be in the making.
     await sweepUnusedFiles(host, startedMs, log);
   } catch (error) {
     log.warn({ err: error }, "the caches could not be cleaned up");

@@ -9,7 +9,7 @@
 //   5. private networks that no CIDR allows                             rule `private_network`
 //   6. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
 //
-// Where names decide, which is where a policy has allowed or denied domains or injects secrets, this stands between 5 and 6:
+// A policy that has allowed or denied domains, or injects secrets, decides by names, and has this between 5 and 6:
 //   - TCP to port 443 passes by the name in TLS's ClientHello (SNI), and TCP to port 80 by the `Host` of each HTTP request. The connection
 //     is made by the host to what the name resolves to there, whatever address the guest has chosen: `deny_domains`, then `allow_domains`,
 //     then the mode                                                     rules `deny_domain`, `domain`

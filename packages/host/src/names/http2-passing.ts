@@ -1,5 +1,5 @@
-// Passes HTTP/2 requests of a guest on to a server that speaks it, each decided by itself. Trailers pass in both directions,
-// which gRPC needs. WebSockets over HTTP/2 are not offered, and clients open them over HTTP/1.1.
+// Passes HTTP/2 requests of a guest on to a server that speaks it, each decided by itself. Trailers of answers pass, which gRPC
+// needs. WebSockets over HTTP/2 are not offered, and clients open them over HTTP/1.1.
 
 import {
   connect,
@@ -46,6 +46,7 @@ export interface Http2Site {
 
 /** `client`: a connection whose handshake is over. */
 export function passHttp2(client: TLSSocket, site: Http2Site): void {
+  if (client.destroyed) return;
   const session = performServerHandshake(client, { settings: SETTINGS });
   const server = new ServerSession(site);
   // A policy that forbids the address cuts the guest's connection, also between requests.
@@ -207,7 +208,7 @@ class ServerSession {
     const before = this.#session;
     const session = await before.catch(() => undefined);
     if (session !== undefined && !session.closed && !session.destroyed) return session;
-    // Of requests at once the first one connects.
+    // The first one of requests at once connects.
     if (this.#session === before)
       this.#session = this.#site.again(address).then((socket) => this.#begin(socket));
     return this.#session;

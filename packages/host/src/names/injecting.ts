@@ -9,7 +9,7 @@ import { VmAuthority } from "./vm-authority.ts";
 export interface Asked {
   readonly name: string;
   readonly method: string;
-  /** With its query. */
+  /** Path with its query. */
   readonly path: string;
   /** Names and values by turns. */
   readonly fields: readonly string[];
@@ -43,7 +43,7 @@ export class Injecting {
   readonly authority: VmAuthority | undefined;
   readonly #rules: readonly Rule[];
   readonly #values: ReadonlyMap<string, string>;
-  /** By secret, newest last. */
+  /** Former values by secret, newest last. */
   readonly #former: ReadonlyMap<string, readonly string[]>;
 
   constructor({ inject, injection }: Pick<NamePolicy, "inject" | "injection">, before?: Injecting) {
