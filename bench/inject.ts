@@ -1,5 +1,5 @@
-// Secrets that requests get on their way: a request with one beside a request of a name without, through a name proxy of
-// its own, from this process to a server of this process. No guest and no rule is between them.
+// Secrets that requests get on their way: a request with one beside a request of a name without, through a
+// name proxy of its own, from this process to a server of this process. No guest and no rule is between them.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash, generateKeyPairSync } from "node:crypto";

@@ -1,5 +1,4 @@
-// Secrets that requests of real guests get on their way: through their slots and the name proxy of their host to servers that
-// answer nobody without them. What clients of six kinds trust, and what is left of it over the life of a VM.
+// Secrets that requests of real guests get on their way: through their slots and the name proxy of their host to servers that refuse requests without them. Clients of six kinds trust the VM's authority, and go on doing so over the life of the VM.
 
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";

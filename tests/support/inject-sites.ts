@@ -1,7 +1,8 @@
-// Servers of the world for tests of secrets that requests get on their way: HTTPS on port 443 of every address, in HTTP/1.1
-// and HTTP/2, files and an echo for whoever has the secret, and a name server that leads every name of `inject.example` to
-// one address. Prints "ready", then a line of JSON for each request. Arguments: the name server's address, the address, and
-// a folder with the authority's key (`authority.key`), the secret's values (`values`), and files (`site`).
+// Servers of the world for tests of secrets that requests get on their way: HTTPS on port 443 of every
+// address, in HTTP/1.1 and HTTP/2, files and an echo for requests with the secret, and a name server that leads
+// every name of `inject.example` to one address. Prints "ready", then a line of JSON for each request.
+// Arguments: the name server's address, the address, and a folder with the authority's key (`authority.key`),
+// the secret's values (`values`), and files (`site`).
 /* oxlint-disable no-console */
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";

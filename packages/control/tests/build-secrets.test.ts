@@ -1,4 +1,5 @@
-// Secrets of the organization in builds: the microVM has them while a Dockerfile's step runs, and nothing else does.
+// Secrets of the organization in builds: the microVM has them while a Dockerfile's step runs, and nothing
+// else does.
 
 import { sql } from "kysely";
 import { beforeEach, expect, test } from "vitest";

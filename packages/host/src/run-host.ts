@@ -135,8 +135,10 @@ function stopSignal(): Promise<void> {
   });
 }
 
-/** `examine [quick|full|long] [FOLDER]`: the folder holds frozen templates of the installation. Each finding is a line `{"finding"}`, and what the
- *  machine is `{"facts"}`. */
+/**
+ * `examine [quick|full|long] [FOLDER]`: the folder holds frozen templates of the installation. Each finding
+ * is a line `{"finding"}`, and what the machine is `{"facts"}`.
+ */
 async function examineMachine(config: HostConfig, log: Logger): Promise<void> {
   // A host that serves never needs these.
   const { examine } = await import("./examine/examine.ts");

@@ -1,4 +1,5 @@
-// Requests that get secrets on their way, over HTTP/1.1. Each test of the second half is a fault that another vendor had.
+// Requests that get secrets on their way, over HTTP/1.1. Each test of the second half is a fault that another
+// vendor had.
 
 import { once } from "node:events";
 import { Agent, type RequestOptions } from "node:https";

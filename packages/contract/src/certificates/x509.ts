@@ -1,5 +1,6 @@
-// X.509 certificates, P-256: of the cluster's authority, and of the authorities that stand for servers where a request
-// gets a secret on its way. Pure but for serial numbers. Node reads and checks certificates but cannot make them.
+// X.509 certificates, P-256: of the cluster's authority, and of the authorities that stand for servers where
+// a request gets a secret on its way. Pure but for serial numbers. Node reads and checks certificates but
+// cannot make them.
 
 import { createHash, randomBytes, sign, type KeyObject } from "node:crypto";
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
@@ -8,8 +9,11 @@ import * as asn1 from "@peculiar/asn1-x509";
 export const CURVE = "prime256v1";
 const ECDSA_WITH_SHA256 = "1.2.840.10045.4.3.2";
 const COMMON_NAME = "2.5.4.3";
-/** All certificates are valid from here on, whenever they were made: one that a clock which was ahead has made, or that was made before the clock was
- *  set back, would otherwise be refused until the clock has gone that far again. Only its end bounds a certificate. */
+/**
+ * All certificates are valid from here on, whenever they were made: one that a clock which was ahead has
+ * made, or that was made before the clock was set back, would otherwise be refused until the clock has gone
+ * that far again. Only its end bounds a certificate.
+ */
 const VALID_FROM = new Date("2025-01-01T00:00:00Z");
 /** The top bit of a serial number would make it negative. */
 const SERIAL_BYTES = 16;
@@ -37,7 +41,10 @@ export interface LeafContent {
   readonly until: Date;
 }
 
-/** PEM of an authority's own certificate. It signs certificates of others, and none that could sign further ones. */
+/**
+ * PEM of an authority's own certificate. It signs certificates of others, and none that could sign further
+ * ones.
+ */
 export function authorityCertificate(
   { privateKey, publicKey }: KeyPair,
   { name, until }: { readonly name: string; readonly until: Date },

@@ -55,8 +55,10 @@ export const VmSpec = Type.Object(
     size: Type.String({ maxLength: 100 }),
     hostname: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
     env: Env,
-    /** Secrets of its environment, by their variables. The host keeps them in memory alone, and only until the guest has
-     *  them. Absent where there are none: a host of a version before does not know the field. */
+    /**
+     * Secrets of its environment, by their variables. The host keeps them in memory alone, and only until the
+     * guest has them. Absent where there are none: a host of a version before does not know the field.
+     */
     secrets: Type.Optional(Env),
     egress: HostEgress,
     egress_version: EgressVersion,

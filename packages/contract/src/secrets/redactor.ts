@@ -1,8 +1,9 @@
-// Replaces values of secrets in what is kept or shown of a VM's output: as they are, in base64, and as URLs and JSON
-// write them. Output may write a value in any other form, so this is an aid against accidents and no protection.
+// Replaces values of secrets in what is kept or shown of a VM's output: as they are, in base64, and as URLs
+// and JSON write them. Output may write a value in any other form, so this is an aid against accidents and no
+// protection.
 //
-// A tenant chooses both the values and the text, so every step has a bound: patterns are short and not many, and few
-// of them begin alike.
+// A tenant chooses both the values and the text, so every step has a bound: patterns are short and not many,
+// and few of them begin alike.
 
 /** Characters of a value that are looked for at least. A shorter one would be found where it is none. */
 const VALUE_MIN_CHARS = 8;
@@ -22,8 +23,10 @@ export class Redactor {
   readonly #patterns = new Map<string, string[]>();
   readonly #filter = new Uint8Array(1 << FILTER_BITS);
 
-  /** Values of fewer than 8 characters are left out, and so are the last ones where all have too many patterns. Of one
-   *  with several lines each line is a value. */
+  /**
+   * Values of fewer than 8 characters are left out, and so are the last ones where all have too many
+   * patterns. Of one with several lines each line is a value.
+   */
   constructor(values: Iterable<string>) {
     let count = 0;
     for (const pattern of patternsOf(values)) {
@@ -65,8 +68,8 @@ export class Redactor {
   }
 
   /**
-   * Finds a place to cut a text that goes on into pieces of `max` characters or a few more, so that no pattern is cut.
-   * Undefined where the text is too short to say yet.
+   * Finds a place to cut a text that goes on into pieces of `max` characters or a few more, so that no
+   * pattern is cut. Undefined where the text is too short to say yet.
    */
   cutOf(text: string, max: number): number | undefined {
     if (text.length <= max + PATTERN_MAX_CHARS) return undefined;
@@ -94,7 +97,10 @@ export class Redactor {
   }
 }
 
-/** The hash of the last eight characters, whatever came before them: 4 bits of the hash are shifted out each time. */
+/**
+ * The hash of the last eight characters, with no trace of those before them: 4 bits of the hash are shifted out each
+ * time.
+ */
 function hashWith(hash: number, char: number): number {
   return (hash << 4) ^ (Math.imul(char, 0x9e37_79b1) >>> 28);
 }
@@ -135,7 +141,10 @@ const forms: readonly ((value: string) => string)[] = [
   ),
 ];
 
-/** The part that is the same whatever stands around the value, of which `before` bytes belong to its first character. */
+/**
+ * The part that does not depend on the text around the value, of which `before` bytes belong to its first
+ * character.
+ */
 function base64Within(value: string, encoding: "base64" | "base64url", before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
   const text = bytes.toString(encoding).replaceAll("=", "");

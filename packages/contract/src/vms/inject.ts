@@ -1,5 +1,5 @@
-// Secrets that requests get on their way out: a policy names the hosts, and the host's name proxy writes the value into
-// each request to them. The guest has a placeholder in its place.
+// Secrets that requests get on their way out: a policy names the hosts, and the host's name proxy writes the
+// value into each request to them. The guest has a placeholder in its place.
 
 import { Type, type Static } from "typebox";
 import { named } from "../named.ts";
@@ -100,7 +100,10 @@ const TRUST_VARIABLES = {
   ),
 };
 
-/** Variables of a guest with these rules: a placeholder for each secret, and the files of certificates for common programs. */
+/**
+ * Variables of a guest with these rules: a placeholder for each secret, and the files of certificates for
+ * common programs.
+ */
 export function injectEnv(
   rules: readonly Pick<InjectRule, "secret">[] = [],
 ): Readonly<Record<string, string>> {

@@ -15,6 +15,7 @@ import { requireToRead } from "../secrets/secrets.ts";
 import { BoundedUpload } from "../vms/files/bounded-upload.ts";
 import { noteContext, type BuildRow } from "./build-store.ts";
 import { getBuild } from "./builds.ts";
+import { removeFromBuild } from "./step-secrets.ts";
 import { findPullApart } from "./pull-apart.ts";
 
 const AGAIN_MS = 500;
@@ -123,9 +124,7 @@ async function unpackContext(
 ): Promise<Build> {
   const { client, vm } = await waitingVm(context, caller, id, gone);
   // What an upload that broke off has left: a link of it would lead this one's files anywhere.
-  await client.files.remove(vm, CONTEXT_FOLDER, true, gone).catch((error: unknown) => {
-    if (!(error instanceof SkerryError && error.code === "file_not_found")) throw error;
-  });
+  await removeFromBuild({ client, vm }, CONTEXT_FOLDER, gone);
   for (const { folder, content } of parts) {
     const path = posix.join(CONTEXT_FOLDER, folder);
     const bounded = new BoundedUpload(content(), CONTEXT_MAX_BYTES);

@@ -6,7 +6,7 @@ import { TemplatePushRequest } from "@skerry/contract/builds/template-push";
 import { BUILD_SECRET_NAME } from "@skerry/contract/builds/context-bounds";
 import { NoFields } from "@skerry/contract/named";
 import type { Access, LargeBody, Operations } from "../api/operation.ts";
-import { egressErrors } from "../vms/vm-errors.ts";
+import { egressErrors, secretsErrors } from "../vms/vm-errors.ts";
 
 /** Less than other calls take: each of the builds that an organization has keeps what it was asked for. */
 export const largeBuild: LargeBody = {
@@ -36,11 +36,9 @@ const startErrors = [
 
 const creationErrors = [
   ...startErrors,
-  "invalid_env",
+  ...secretsErrors,
   "name_taken",
-  "secret_damaged",
   "secret_not_found",
-  "secrets_unavailable",
   "snapshot_has_secrets",
   "unknown_snapshot",
 ] as const;

@@ -1,5 +1,6 @@
-// Secrets of the organization that the request for a build names: each Dockerfile's step has them as files in the memory
-// of the build's microVM, and they are removed when it has ended. No row, no log and no layer has them.
+// Secrets of the organization that the request for a build names: each Dockerfile's step has them as files in
+// the memory of the build's microVM, and they are removed when it has ended. No row, no log and no layer has
+// them.
 
 import { Readable } from "node:stream";
 import { SECRETS_FOLDER } from "@skerry/build-plan/scripts/image-scripts";

@@ -1,6 +1,6 @@
-// Headers that E2B's clients have requests get on their way, as rules of an egress policy of ours, and back. Pure. With us a
-// value is a secret of the organization, so a header's text names one: `Bearer {API_KEY}`. What is plain text is refused,
-// because a policy is shown to whoever may see the sandbox.
+// Headers that E2B's clients have requests get on their way, as rules of an egress policy of ours, and back.
+// Pure. With us a value is a secret of the organization, so a header's text names one: `Bearer {API_KEY}`.
+// What is plain text is refused, because a policy is shown to all members who see the sandbox.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { InjectRule } from "@skerry/contract/vms/inject";

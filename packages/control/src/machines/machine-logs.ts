@@ -83,7 +83,10 @@ async function* following(
   }
 }
 
-/** Redactor for a log that is followed: a secret may get another version meanwhile, and the machine a start with it. */
+/**
+ * Redactor for a log that is followed: a secret may get another version meanwhile, and the machine a start
+ * with it.
+ */
 class NewestRedactor {
   readonly #context: Context;
   readonly #row: MachineRow;

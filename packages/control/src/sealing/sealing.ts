@@ -60,8 +60,8 @@ export class Sealing {
   }
 
   /**
-   * 32 bytes in hexadecimal that are the same for the same purpose of an owner that has sealed something, and are kept
-   * nowhere. Throws as `open` does.
+   * 32 bytes in hexadecimal that are the same for the same purpose of an owner that has sealed something, and
+   * are kept nowhere. Throws as `open` does.
    */
   async derive(queries: Queries, owner: string, purpose: string): Promise<string> {
     const row = await findDataKey(queries, owner);
@@ -74,7 +74,10 @@ export class Sealing {
     return (await this.opener(queries, about.owner))(about, sealed);
   }
 
-  /** Opens what one owner has sealed. Throws `secrets_unavailable`, and what it resolves with throws `secret_damaged`. */
+  /**
+   * Opens what one owner has sealed. Throws `secrets_unavailable`, and what it resolves with throws
+   * `secret_damaged`.
+   */
   async opener(queries: Queries, owner: string): Promise<(about: SealedFor, sealed: Buffer) => string> {
     const [keys, row] = await Promise.all([this.rootKeys(), findDataKey(queries, owner)]);
     const dataKey = row && unwrap(row, keys);

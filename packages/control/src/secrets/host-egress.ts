@@ -1,5 +1,5 @@
-// An egress policy as the host of its VM gets it: with the private networks that the organization was granted, and the
-// secrets that requests get on their way.
+// An egress policy as the host of its VM gets it: with the private networks that the organization was
+// granted, and the secrets that requests get on their way.
 
 import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
 import type { Injection, InjectRule } from "@skerry/contract/vms/inject";
@@ -15,8 +15,9 @@ interface Governed {
 }
 
 /**
- * The grants and the secrets are read after the row: a change of them raises the row's version in the same transaction,
- * so a version is never told with older ones than its own. Throws `secrets_unavailable` or `secret_damaged`.
+ * The grants and the secrets are read after the row: a change of them raises the row's version in the same
+ * transaction, so a version is never told with older ones than its own. Throws `secrets_unavailable` or
+ * `secret_damaged`.
  */
 export async function hostEgress(
   context: Pick<Context, "db" | "sealing">,
@@ -27,7 +28,10 @@ export async function hostEgress(
   return { ...granted, injection: await injectionOf(context, { id, org_id, rules: egress.inject }) };
 }
 
-/** The same for every start of a VM and on every host, so that its guest goes on trusting the authority that it knows. */
+/**
+ * The same for every start of a VM and on every host, so that its guest goes on trusting the authority that
+ * it knows.
+ */
 async function injectionOf(
   context: Pick<Context, "db" | "sealing">,
   { id, org_id, rules }: { id: string; org_id: string; rules: readonly InjectRule[] },

@@ -37,7 +37,10 @@ export async function findSealed(
   return rows;
 }
 
-/** Lists the newest versions of these names, so many of each, the newest of all names first, but for those of more bytes. */
+/**
+ * Lists the newest versions of these names, so many of each, the newest of all names first, but for those of
+ * more bytes.
+ */
 export async function findNewestVersions(
   db: Queries,
   { orgId, scope }: SecretScope,

@@ -1,5 +1,5 @@
-// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecrets`, on its way into a microVM,
-// and by `redactorOf`, to be found in output: no call of the API reads one back.
+// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecrets`, on its way into a
+// microVM, and by `redactorOf`, to be found in output: no call of the API reads one back.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";
@@ -126,7 +126,7 @@ export async function openSecrets(
   );
 }
 
-/** Throws `forbidden` where the caller may not read secrets, which whoever hands them on has to. */
+/** Throws `forbidden` where the caller may not read secrets. Giving them to a VM or a host needs that, too. */
 export function requireToRead(caller: Pick<Caller, "scopes">): void {
   if (caller.scopes.has("secrets:read")) return;
   throw new SkerryError("forbidden", '"secrets" needs the scope "secrets:read" as well.', {
@@ -150,8 +150,8 @@ const REDACTED_VERSIONS = 3;
 const REDACTED_MAX_BYTES = 8 * 1024 + 64;
 
 /**
- * For the output of what was given secrets of these names. It knows their newest versions, of values up to 8 KiB, and
- * none of a secret that is deleted. Throws `secrets_unavailable`.
+ * For the output of what was given secrets of these names. It knows their newest versions, of values up to 8
+ * KiB, and none of a secret that is deleted. Throws `secrets_unavailable`.
  */
 export async function redactorOf(
   { db, sealing, log }: Pick<Context, "db" | "sealing" | "log">,

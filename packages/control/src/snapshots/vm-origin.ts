@@ -52,7 +52,10 @@ export async function readOrigin(
   });
 }
 
-/** A variable, and a secret is one, can have a program run code, as `BASH_ENV` and `NODE_OPTIONS` do, and what a machine prints is in its log. */
+/**
+ * A variable, and a secret is one, can have a program run code, as `BASH_ENV` and `NODE_OPTIONS` do, and what
+ * a machine prints is in its log.
+ */
 function runsOwn({
   command,
   env = {},

@@ -14,7 +14,10 @@ export const vmsRoom: Room = {
       where org_id = ${orgId} and status not in ('destroying', 'destroyed')
         and jsonb_array_length(egress -> 'allow_cidrs') > 0`.execute(transaction);
   },
-  /** Raises the version of every policy that sends the secret on its way: hosts are told again, with its value of now. */
+  /**
+   * Raises the version of every policy that sends the secret on its way: hosts are told again, with its value
+   * of now.
+   */
   async onSecretChanged(transaction, { orgId, name }) {
     const rules = JSON.stringify({ inject: [{ secret: name }] });
     await sql`

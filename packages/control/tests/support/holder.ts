@@ -1,4 +1,4 @@
-// Whoever has one token, and tries ways from one call to what another one reads.
+// A caller with one token, who tries ways from one call to data that another call reads.
 
 import { expect } from "vitest";
 import type { ReachId } from "@skerry/contract/organizations/scope-reach";

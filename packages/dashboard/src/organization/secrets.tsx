@@ -1,4 +1,5 @@
-// Secrets of the organization: set, rolled back and deleted here. No page can show a value, and what can be copied has none.
+// Secrets of the organization: set, rolled back and deleted here. No page can show a value, and what can be
+// copied has none.
 
 import { useSignal } from "@preact/signals";
 import type { Secret, SecretHistory } from "@skerry/sdk";

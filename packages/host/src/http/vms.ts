@@ -31,7 +31,7 @@ export function registerVms(server: HostServer, { engine }: Host): void {
     const { id } = request.params;
     const { execution_id, egress } = request.body;
     const report = await engine.setEgress(id, request.body);
-    // The policy is in force already, and nobody waits for a guest that does not answer.
+    // The policy is in force already, so the answer does not wait for the guest.
     if (egress.injection !== undefined)
       void trustIn(engine, { id, execution_id }, egress.injection).catch((error: unknown) =>
         request.log.warn({ err: error, vm: id }, "a guest was not given the authority of its VM"),

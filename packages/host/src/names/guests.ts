@@ -90,7 +90,10 @@ export class Guest {
     return this.#waiting;
   }
 
-  /** Resolves when it is the next request's turn, or that of what costs as much as several. Rejects where too many wait. */
+  /**
+   * Resolves when it is the next request's turn, or that of what costs as much as several. Rejects where too
+   * many wait.
+   */
   async takeTurn(turns = 1): Promise<void> {
     if (this.#waiting >= WAITING_MAX) throw new Error("too many requests of the guest wait");
     this.#requests.spend(turns);

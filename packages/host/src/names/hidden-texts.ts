@@ -1,5 +1,6 @@
-// Texts that must not reach a guest in an answer: a secret that its request got on the way, and that the server repeats. Each
-// becomes as many asterisks, so that lengths stay. A server that writes it in another form is not seen through.
+// Texts that must not reach a guest in an answer: a secret that its request got on the way, and that the
+// server repeats. Each becomes as many asterisks, so that lengths stay. A server that writes it in another
+// form is not seen through.
 
 import { Transform } from "node:stream";
 import { PATTERN_MAX_CHARS, Redactor } from "@skerry/contract/secrets/redactor";
@@ -29,8 +30,8 @@ export class HiddenTexts {
   }
 
   /**
-   * Passes bytes on as they come. How many it holds, and for how long, says nothing of what they are: a guest that sees
-   * where pieces end would find a secret out letter by letter.
+   * Passes bytes on as they come. How many it holds, and for how long, says nothing of what they are: a guest
+   * that sees where pieces end would find a secret out letter by letter.
    */
   filter(): Transform {
     /** Passed on, and looked at again together with what follows. */

@@ -1,4 +1,5 @@
-// Port 80 of guests whose policy decides by names: each request is decided by its own `Host`, and passed on to where the name leads.
+// Port 80 of guests whose policy decides by names: each request is decided by its own `Host`, and passed on
+// to where the name leads.
 
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";

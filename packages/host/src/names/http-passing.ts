@@ -1,5 +1,5 @@
-// Passes HTTP/1.1 requests of guests on: each is decided by itself, also on a kept or pipelined connection, and written anew to
-// where its name leads. What follows a request in its bytes is never passed on unread.
+// Passes HTTP/1.1 requests of guests on: each is decided by itself, also on a kept or pipelined connection,
+// and written anew to where its name leads. Bytes behind a request are never passed on unread.
 
 import {
   createServer,
@@ -17,7 +17,7 @@ import type { ServerConnections } from "./server-connections.ts";
 import { without } from "./injecting.ts";
 import { HiddenTexts } from "./hidden-texts.ts";
 
-/** As servers have it. */
+/** The bound that common servers have. */
 const HEAD_MAX_BYTES = 16 * 1_024;
 const HEAD_DEADLINE_MS = 10_000;
 const CONNECT_DEADLINE_MS = 10_000;
@@ -100,7 +100,8 @@ export class HttpPassing<Site> {
     const pending = new Set<AbortController>();
     this.#visits.set(client, { ...visit, pending });
     client.once("close", () => {
-      // A response that waits behind another one on the connection gets no `close` of its own in every version of node.
+      // A response that waits behind another one on the connection gets no `close` of its own in every
+      // version of node.
       for (const request of pending) request.abort();
       visit.agent.destroy();
     });
@@ -170,7 +171,10 @@ export class HttpPassing<Site> {
     pipeline(request, onward, () => undefined);
   }
 
-  /** A server that agrees speaks with the guest from then on, and only it: the connection is made for this request alone. */
+  /**
+   * A server that agrees speaks with the guest from then on, and only it: the connection is made for this
+   * request alone.
+   */
   #passUpgrade(visit: Visit<Site>, decision: Decision, { request, client }: Upgrade): void {
     if ("refused" in decision) return endWith(client, decision.status, decision.refused);
     if (client.destroyed) return;
@@ -233,7 +237,10 @@ export function pathOf({ url = "/" }: IncomingMessage): string {
   return path.startsWith("?") || path === "" ? `/${path}` : path;
 }
 
-/** False where the server's status or fields are none that may be passed on: the parser takes more than the writer, which throws. */
+/**
+ * False where the server's status or fields are none that may be passed on: the parser takes more than the
+ * writer, which throws.
+ */
 function beginAnswer(answer: IncomingMessage, response: ServerResponse, hidden: HiddenTexts): boolean {
   try {
     const status = answer.statusCode ?? BAD_GATEWAY;

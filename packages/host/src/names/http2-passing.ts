@@ -1,5 +1,6 @@
-// Passes HTTP/2 requests of a guest on to a server that speaks it, each decided by itself. Trailers of answers pass, which gRPC
-// needs. WebSockets over HTTP/2 are not offered, and clients open them over HTTP/1.1.
+// Passes HTTP/2 requests of a guest on to a server that speaks it, each decided by itself. Trailers of
+// answers pass, which gRPC needs. WebSockets over HTTP/2 are not offered, and clients open them over
+// HTTP/1.1.
 
 import {
   connect,

@@ -1,6 +1,6 @@
-// Connections over TLS whose requests may get secrets on their way: the authority of the VM stands for the server, and each
-// request is decided by itself and passed on over TLS to where the name leads by this machine's own lookup. The guest speaks
-// the version of HTTP with it that the server speaks.
+// Connections over TLS whose requests may get secrets on their way: the authority of the VM stands for the
+// server, and each request is decided by itself and passed on over TLS to where the name leads by this
+// machine's own lookup. The guest speaks the version of HTTP with it that the server speaks.
 
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -58,7 +58,10 @@ export class InjectingDoor {
       ? await connectSecurely(server, to.address, [HTTP2, HTTP1]).catch(() => undefined)
       : undefined;
     first?.on("error", () => undefined);
-    if (client.destroyed) first?.destroy();
+    if (client.destroyed) {
+      first?.destroy();
+      return true;
+    }
     const isHttp2 = first?.alpnProtocol === HTTP2;
     // A server for this connection alone: a common one could not tell whose authority it is to show.
     const handshake = createServer({

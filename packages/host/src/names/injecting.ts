@@ -1,4 +1,5 @@
-// Rules of a guest for secrets that its requests get on their way, and their values. Pure but for certificates.
+// Rules of a guest for secrets that its requests get on their way, and their values. Pure but for
+// certificates.
 
 import type { InjectRule } from "@skerry/contract/vms/inject";
 import { FORMAT_PLACE } from "@skerry/contract/vms/inject-format";
@@ -34,7 +35,10 @@ const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 const AMBIGUOUS_PATH = /\/\.{1,2}(?![a-z0-9_-])|\/\/|[\\#]|[^\x21-\x7e]|%(?:2e|2f|5c|23|25|3b|[01c-f]|u)/i;
 /** Headers by which servers take a request for one of another method. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
-/** An answer in pieces that the guest chooses would show a value piece by piece, and one that is encoded cannot be searched. */
+/**
+ * An answer in pieces that the guest chooses would show a value piece by piece, and one that is encoded
+ * cannot be searched.
+ */
 const UNSEARCHABLE = ["range", "if-range", "accept-encoding"];
 /** Former values of a secret that answers may still repeat. */
 const FORMER_MAX = 8;
@@ -74,7 +78,10 @@ export class Injecting {
     });
   }
 
-  /** The request with its secrets; the guest's own values in their places are gone. `asked` is for a name that has rules. */
+  /**
+   * The request with its secrets; the guest's own values in their places are gone. `asked` is for a name that
+   * has rules.
+   */
   apply(asked: Asked): Injected {
     const rules = this.#rules.filter((rule) => isFor(rule, asked));
     let { path } = asked;

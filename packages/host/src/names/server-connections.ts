@@ -28,7 +28,7 @@ export class ServerConnections extends Agent {
     this.#guest = guest;
   }
 
-  /** One for a request whose connection nobody else uses. */
+  /** An agent for one request, whose connection no other request uses. */
   alone(): Agent {
     return new Agent({ keepAlive: false });
   }

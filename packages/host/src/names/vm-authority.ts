@@ -1,5 +1,5 @@
-// The authority of one VM: stands for servers where its requests get secrets on their way. It is made anew from the same
-// seed wherever it is needed, and no disk has its key.
+// The authority of one VM: stands for servers where its requests get secrets on their way. It is made anew
+// from the same seed wherever it is needed, and no disk has its key.
 
 import { createECDH, createPrivateKey, createPublicKey, generateKeyPairSync, hkdfSync } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
@@ -65,7 +65,7 @@ export class VmAuthority {
   readonly seed: string;
   readonly #name: string;
   readonly #pair: KeyPair;
-  /** One for all names: the guest could not tell which of its servers has which key anyway. */
+  /** One key for all names: the authority signs for all of them, so more keys would separate nothing. */
   readonly #leaf = generateKeyPairSync("ec", { namedCurve: CURVE });
   readonly #contexts = new Map<string, Kept>();
 
@@ -98,7 +98,7 @@ export class VmAuthority {
       until: new Date(now + LEAF_LIFETIME_MS),
     });
     const key = this.#leaf.privateKey.export({ type: "pkcs8", format: "pem" });
-    // Without `ca` it would have a copy of all common authorities, which it checks nobody by.
+    // Without `ca` it would hold a copy of all common authorities. Guests show no certificate to check by them.
     return createSecureContext({ key, cert, ca: [], minVersion: "TLSv1.2" });
   }
 }

@@ -26,7 +26,10 @@ export interface NameProxySettings {
   readonly socket: string;
   /** Empty: those of the machine. */
   readonly servers: readonly NameServer[];
-  /** File in PEM of certificates that servers are trusted by besides the common ones, read before root is given up. */
+  /**
+   * File in PEM of certificates that servers are trusted by besides the common ones, read before root is
+   * given up.
+   */
   readonly extraCa?: { readonly path: string; readonly digest: string } | undefined;
 }
 

@@ -7,12 +7,9 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SECRET_NAME_MAX_CHARS } from "@skerry/contract/secrets/secret-bounds";
-import { EgressDenial, EgressInjection } from "@skerry/contract/vms/egress";
 import type { Logger } from "pino";
-import { Type } from "typebox";
-import { Compile } from "typebox/compile";
 import type { Opening } from "./named-addresses.ts";
+import { onLine, readLine } from "./name-proxy-lines.ts";
 import type {
   NamePolicy,
   NameProxyAnswer,
@@ -36,52 +33,19 @@ const LOOK_MS = 25;
 const ANSWER_DEADLINE_MS = 5_000;
 /** Between looks at whether it still answers. */
 const PING_MS = 10_000;
-/** The denials of one guest are the most that it says at once. */
-const LINE_MAX_CHARS = 1_048_576;
 /** Of its heap; what is on its way between sockets is bounded by their number. */
 const HEAP_MAX_MIB = 256;
-/** Flags for the node that runs it. Bytes that pass leave buffers behind, and the nursery is swept before they are many. */
+/**
+ * Flags for the node that runs it. Bytes that pass leave buffers behind, and the nursery is swept before they
+ * are many.
+ */
 export const nameProxyFlags = [
   ...["--no-warnings", `--max-old-space-size=${HEAP_MAX_MIB}`, "--optimize-for-size"],
   ...["--max-semi-space-size=2", "--scavenger-max-new-space-capacity-mb=1"],
 ] as const;
 const RESTART_PAUSE_MS = 200;
-const DENIALS_MAX = 1_000;
 /** That are under way; `names/control-door.ts` asks for half as many. */
 const OPENINGS_MAX = 1_024;
-
-/** A guest may have taken the proxy over, and what it says is kept. */
-const Denied = Type.Object({
-  ...EgressDenial.properties,
-  address: Type.String({ maxLength: 15 }),
-  domain: Type.Optional(Type.String({ maxLength: 253 })),
-  protocol: Type.String({ maxLength: 3 }),
-  last_at: Type.String({ maxLength: 30 }),
-});
-const Injected = Type.Object({
-  ...EgressInjection.properties,
-  host: Type.String({ maxLength: 253 }),
-  secret: Type.String({ maxLength: SECRET_NAME_MAX_CHARS }),
-  last_at: Type.String({ maxLength: 30 }),
-});
-const Line = Compile(
-  Type.Union([
-    Type.Object({ identity: Type.String() }),
-    Type.Object({
-      opening: Type.Integer(),
-      guest: Type.String({ maxLength: 15 }),
-      mark: Type.Integer(),
-      // They become a part of a script.
-      addresses: Type.Array(Type.String({ pattern: "^\\d{1,3}(\\.\\d{1,3}){3}$" }), { maxItems: 32 }),
-      ttl_s: Type.Integer({ minimum: 1, maximum: 300 }),
-    }),
-    Type.Object({
-      id: Type.Integer(),
-      denied: Type.Optional(Type.Array(Denied, { maxItems: DENIALS_MAX })),
-      injected: Type.Optional(Type.Array(Injected, { maxItems: DENIALS_MAX })),
-    }),
-  ]),
-);
 
 export class NameProxyLost extends Error {
   override readonly name = "NameProxyLost";
@@ -223,7 +187,7 @@ export class NameProxy {
         reject(new NameProxyLost("the name proxy has gone"));
       });
       onLine(socket, (line) => {
-        const said = read(line);
+        const said = readLine(line);
         if (said === undefined) return void socket.destroy();
         if ("identity" in said) {
           clearTimeout(deadline);
@@ -283,28 +247,4 @@ function start([program, ...args]: NameProxyOptions["program"], settings: NamePr
   // Whether it comes up is seen at its socket.
   child.on("error", () => undefined);
   child.unref();
-}
-
-/** Ends the connection where a line does not end in time: a guest may have taken the proxy over. */
-function onLine(socket: Socket, take: (line: string) => void): void {
-  let held = "";
-  socket.setEncoding("utf8").on("data", (text: string) => {
-    held += text;
-    if (text.includes("\n")) {
-      const lines = held.split("\n");
-      held = lines.pop() ?? "";
-      lines.forEach(take);
-    }
-    if (held.length > LINE_MAX_CHARS) socket.destroy();
-  });
-}
-
-/** Undefined for what the proxy does not say: a guest may have taken it over. */
-function read(line: string): { identity: string } | NameProxyOpening | NameProxyAnswer | undefined {
-  try {
-    const said: unknown = JSON.parse(line);
-    return Line.Check(said) ? said : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
-// A guest's connections to a door that gives its requests secrets on their way: with servers and a name server of the test,
-// and without the rules that lead to it.
+// A guest's connections to a door that gives its requests secrets on their way: with servers and a name
+// server of the test, and without the rules that lead to it.
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";

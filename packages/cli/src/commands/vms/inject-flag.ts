@@ -1,5 +1,5 @@
-// `--egress-inject`: a secret that requests to a host get on their way, as `HOST HEADER: TEXT`, `HOST ?PARAMETER=TEXT` or
-// `HOST basic USER:TEXT`, with `{SECRET}` where its value stands.
+// `--egress-inject`: a secret that requests to a host get on their way. It is written `HOST HEADER: TEXT`,
+// `HOST ?PARAMETER={SECRET}` or `HOST basic USER:{SECRET}`; TEXT has `{SECRET}` where the value stands.
 
 import type { InjectRule } from "@skerry/sdk";
 import { InvalidArgumentError, type Command } from "commander";

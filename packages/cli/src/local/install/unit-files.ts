@@ -16,7 +16,10 @@ export const VM_CGROUP = `system.slice/${units.vms}`;
 
 type Section = readonly (readonly [key: string, value: string])[];
 
-/** Not left to the defaults of the system, which its operator may have changed. A core file would have secrets. */
+/**
+ * Not left to the defaults of the system, which its operator may have changed. A core file would have
+ * secrets.
+ */
 const LIMITS: Section = [
   ["LimitNOFILE", String(SERVICE_FILES)],
   ["LimitCORE", "0"],

@@ -1,11 +1,14 @@
-// The servers inherit limits of the session in which `skerry up` was called. Its hard limit of files may be a few
-// thousand: Node raises its own soft limit to that when it starts, and never the hard one. And it may let a server
-// that crashes leave a core file, which has every secret that the server was working with.
+// The servers inherit limits of the session in which `skerry up` was called. Its hard limit of files may be a
+// few thousand: Node raises its own soft limit to that when it starts, and never the hard one. And it may let
+// a server that crashes leave a core file, which has every secret that the server was working with.
 
 import { fileLimit, SERVICE_FILES } from "@skerry/contract/connections/file-limit";
 import { run } from "../system/run.ts";
 
-/** For this process and all that it starts from now on. Returns why a limit stays as it was; none where all are right. */
+/**
+ * For this process and all that it starts from now on. Returns why a limit stays as it was; none where all
+ * are right.
+ */
 export async function setProcessLimits(): Promise<string[]> {
   const files = fileLimit();
   return [

@@ -31,7 +31,9 @@ ${forgotten("machines")}
 
 ${telling(["denied", "out_of_memory"])}`;
 
-/** Adds to the log of a VM, and forgets what is beyond its bounds; `recurring` kinds have one of their own. */
+/**
+ * Adds to the log of a VM, and forgets what is beyond its bounds; `recurring` kinds have one of their own.
+ */
 export function telling(recurring: readonly string[]): string {
   const kinds = recurring.map((kind) => `'${kind}'`).join(", ");
   return `create or replace function tell_vm_event(org text, vm text, told text, why text, moment timestamptz, times bigint) returns void

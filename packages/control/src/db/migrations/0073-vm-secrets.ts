@@ -1,4 +1,5 @@
-// Secrets of microVMs: which ones each has in its environment, and the version that it was given last. Null: none.
+// Secrets of microVMs: which ones each has in its environment, and the version that it was given last. Null:
+// none.
 
 import { machinesView, sandboxesView } from "./0069-vms.ts";
 

@@ -1,5 +1,5 @@
-// Secrets in the environment of a microVM: which ones were asked for, and their values when it starts. The values
-// go to its host with the request that starts it, and are kept nowhere else.
+// Secrets in the environment of a microVM: which ones were asked for, and their values when it starts. The
+// values go to its host with the request that starts it, and are kept nowhere else.
 
 import { sql } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
@@ -24,7 +24,9 @@ export interface GivenSecrets {
   readonly values: Variables;
 }
 
-/** Opens the secrets of a request, as they are now. Throws `forbidden`, `secret_not_found` or `invalid_env`. */
+/**
+ * Opens the secrets of a request, as they are now. Throws `forbidden`, `secret_not_found` or `invalid_env`.
+ */
 export async function askedSecrets(
   context: Context,
   caller: Caller,
@@ -94,7 +96,10 @@ export async function secretsAtStart(context: Context, row: StartingVm): Promise
   return values;
 }
 
-/** Throws `invalid_env` where they are too long together: a value may have become longer since the VM was created. */
+/**
+ * Throws `invalid_env` where they are too long together: a value may have become longer since the VM was
+ * created.
+ */
 function checkWithSecrets(env: Variables, values: Variables): void {
   try {
     checkEnv({ ...env, ...values });
@@ -125,7 +130,9 @@ async function open(
   return { secrets: given, values: Object.fromEntries(values) };
 }
 
-/** Marks a VM that goes back to a snapshot whose memory may have secrets, as its next snapshots have them too. */
+/**
+ * Marks a VM that goes back to a snapshot whose memory may have secrets, as its next snapshots have them too.
+ */
 export async function noteSecretsOf(
   db: Queries,
   id: string,

@@ -15,8 +15,8 @@ export interface PlacedVm extends VmRow {
 }
 
 /**
- * Specification for its host: the row of a sandbox or of a machine, as it is when its VM is to start. `given`: values
- * of its secrets, where they were read for this start.
+ * Specification for its host: the row of a sandbox or of a machine, as it is when its VM is to start.
+ * `given`: values of its secrets, where they were read for this start.
  */
 export async function vmSpecOf(
   context: Context,

@@ -22,7 +22,10 @@ const NOT_INJECTED = new Set(
   ),
 );
 
-/** `field` names a field of the policy as the request has it. Throws `bad_request`, `invalid_domain` or `egress_conflict`. */
+/**
+ * `field` names a field of the policy as the request has it. Throws `bad_request`, `invalid_domain` or
+ * `egress_conflict`.
+ */
 export function readInject(
   field: (name: string) => string,
   rules: readonly InjectRule[] = [],
@@ -72,7 +75,7 @@ function covers(domain: string, host: string): boolean {
   return domain === host || (domain.startsWith("*.") && host.replace(/^\*/, "").endsWith(domain.slice(1)));
 }
 
-/** A rule sends a secret to whoever the rule names. Throws `forbidden` or `secret_not_found`. */
+/** A rule sends a secret to the server that it names. Throws `forbidden` or `secret_not_found`. */
 export async function checkInjected(
   context: Context,
   caller: Caller,

@@ -1,5 +1,5 @@
-// Connections that a VM's egress rules have refused, and secrets that its requests got on their way, are counted by its host,
-// which is asked when the VM's log is read.
+// Connections that a VM's egress rules have refused, and secrets that its requests got on their way, are
+// counted by its host, which is asked when the VM's log is read.
 
 import type { EgressDenial, EgressInjection } from "@skerry/contract/vms/egress";
 import type { Context } from "../../context.ts";

@@ -1,6 +1,4 @@
-// Secrets of VMs in files of the machine's memory (tmpfs), for a host process that starts after this one. Of a VM that
-// wakes from a warm clone: its request is answered before the guest has them. Of one whose requests get secrets on their
-// way: as long as it runs. No disk has them.
+// Secrets of VMs in files of the machine's memory (tmpfs), for a host process that starts after this one. A VM that wakes from a warm clone has a file until its guest has them, because its request is answered before. A VM whose requests get secrets on their way has one as long as it runs. No disk has them.
 
 import { constants, statfsSync } from "node:fs";
 import { open, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -33,7 +31,10 @@ const injectionShape = Compile(Injection);
 
 let inMemory: boolean | undefined;
 
-/** Whether this machine has a place for them. Without one, a request is answered when its guest has its secrets. */
+/**
+ * Whether this machine has a place for them. Without one, a request is answered when its guest has its
+ * secrets.
+ */
 export function canKeepSecrets(): boolean {
   return (inMemory ??= isTmpfs(FOLDER));
 }
@@ -46,7 +47,7 @@ function isTmpfs(folder: string): boolean {
   }
 }
 
-/** Throws where the machine's memory is full, or where somebody else has made the file. */
+/** Throws where the machine's memory is full, or where another user has made the file. */
 export function keepSecrets(record: Named, secrets: Secrets): Promise<void> {
   return writeFile(fileOf(record), JSON.stringify(secrets), { mode: 0o600, flag: "wx" });
 }
@@ -64,7 +65,10 @@ export async function forgetSecrets(record: Waking): Promise<void> {
   if (record.waking?.has_secrets) await rm(fileOf(record), { force: true }).catch(() => undefined);
 }
 
-/** Replaces the file whole. Without a place for it, requests lack their secrets after the next start of the host. */
+/**
+ * Replaces the file whole. Without a place for it, requests lack their secrets after the next start of the
+ * host.
+ */
 export async function keepInjection(record: Governed): Promise<void> {
   const { injection } = record.egress;
   if (injection === undefined || !canKeepSecrets()) return;
@@ -76,7 +80,9 @@ export async function keepInjection(record: Governed): Promise<void> {
   await rename(part, file);
 }
 
-/** The record with what was kept of it. Where nothing was, requests are refused until control tells it again. */
+/**
+ * The record with what was kept of it. Where nothing was, requests are refused until control tells it again.
+ */
 export async function withInjection<Known extends Governed>(record: Known): Promise<Known> {
   if (record.egress.inject === undefined) return record;
   const injection = await readOwn(injectionFileOf(record)).catch(() => undefined);
@@ -89,8 +95,8 @@ export async function forgetInjection(record: Named): Promise<void> {
 }
 
 /**
- * Removes all but those of these VMs that are needed: the host process ended after the guest had them, or the VM has
- * gone. `unknown`: ids of VMs whose records this host does not understand, of which all stay.
+ * Removes all but those of these VMs that are needed: the host process ended after the guest had them, or the
+ * VM has gone. `unknown`: ids of VMs whose records this host does not understand, of which all stay.
  */
 export async function forgetOthers(
   instance: string,
@@ -120,7 +126,10 @@ function injectionFileOf(record: Named): string {
   return `${fileOf(record)}:injected`;
 }
 
-/** The process of a VM begins its name with the instance of its host; the rest is another one's where a clone was replaced. */
+/**
+ * The process of a VM begins its name with the instance of its host; the rest is another one's where a clone
+ * was replaced.
+ */
 function fileOf({ id, execution_id, name }: Named): string {
   return join(FOLDER, `${name.split(":")[0]}:${id}:${execution_id}`);
 }

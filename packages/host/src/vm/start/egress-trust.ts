@@ -1,5 +1,6 @@
-// Certificates that a guest needs where its requests get secrets on their way: the authority of its VM, by itself, behind
-// those of its system in a bundle of its own, and in the system's bundle. The variables that name them are control's.
+// Certificates that a guest needs where its requests get secrets on their way: the authority of its VM, by
+// itself, behind those of its system in a bundle of its own, and in the system's bundle. The variables that
+// name them are control's.
 
 import { X509Certificate } from "node:crypto";
 import { rootCertificates } from "node:tls";
@@ -25,25 +26,42 @@ const [BEGIN, END] = [
   "# end of Skerry's authority for this VM\n",
 ];
 
-/** A guest that has them is not written to. What a guest refuses it goes without, and trusts no server that gets a secret. */
+/**
+ * A guest that has them is not written to. A guest that refuses a file goes without it, and trusts no server that gets a secret.
+ */
 export async function giveTrust(channel: GuestChannel, injection: Injection): Promise<void> {
-  const files = new GuestFiles(channel);
-  const authority = authorityOf(injection);
-  const known = await files.read(AUTHORITY_FILE);
-  if (known !== undefined && isSame(known, authority)) return;
-  const [system] = (await Promise.all(SYSTEM_BUNDLES.map((path) => files.read(path)))).flatMap((text, at) =>
-    text === undefined ? [] : [{ path: SYSTEM_BUNDLES[at] ?? "", text }],
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () =>
+      late.reject(
+        new SkerryError("guest_timeout", "The guest did not take the authority of its VM in time."),
+      ),
+    WITHIN_MS,
   );
-  // Programs that are told of a bundle trust nobody else, so it is never ours alone.
+  try {
+    await Promise.race([give(channel, injection), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function give(channel: GuestChannel, injection: Injection): Promise<void> {
+  const authority = authorityOf(injection);
+  const known = await readFile(channel, AUTHORITY_FILE);
+  if (known !== undefined && isSame(known, authority)) return;
+  const [system] = (await Promise.all(SYSTEM_BUNDLES.map((path) => readFile(channel, path)))).flatMap(
+    (text, at) => (text === undefined ? [] : [{ path: SYSTEM_BUNDLES[at] ?? "", text }]),
+  );
+  // Programs that are told of a bundle trust no other authorities, so it never has ours alone.
   const others = withoutOurs(system?.text ?? rootCertificates.join("\n"));
   const bundle = `${others}${BEGIN}${authority}${END}`;
   await unlessRefused(async () => {
     await makeDirectory(channel, FOLDER, FOLDER_MODE);
-    await files.write(BUNDLE_FILE, bundle);
+    await writeFile(channel, BUNDLE_FILE, bundle);
     // Last: it says that the others are there.
-    await files.write(AUTHORITY_FILE, authority);
+    await writeFile(channel, AUTHORITY_FILE, authority);
   });
-  if (system !== undefined) await unlessRefused(() => files.write(system.path, bundle));
+  if (system !== undefined) await unlessRefused(() => writeFile(channel, system.path, bundle));
 }
 
 /** Certificates differ each time that they are signed; their keys do not. */
@@ -69,43 +87,29 @@ function withoutOurs(bundle: string): string {
   return bundle.slice(0, from) + bundle.slice(to + END.length);
 }
 
-/** Files of a guest that has so long for all of them. */
-class GuestFiles {
-  readonly #channel: GuestChannel;
-  readonly #endMs = performance.now() + WITHIN_MS;
+/** Undefined where it is not there, or is too long. */
+function readFile(channel: GuestChannel, path: string): Promise<string | undefined> {
+  return unlessRefused(async () => {
+    const { stream } = await startRead(channel, path);
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    for (;;) {
+      const piece = await patiently(channel, stream, { deadlineMs: WITHIN_MS }, stream.read());
+      if (piece === undefined) return Buffer.concat(pieces).toString("latin1");
+      pieces.push(Buffer.from(piece.bytes));
+      bytes += piece.bytes.length;
+      if (bytes <= BUNDLE_MAX_BYTES) continue;
+      stream.cancel();
+      return undefined;
+    }
+  });
+}
 
-  constructor(channel: GuestChannel) {
-    this.#channel = channel;
-  }
-
-  /** Undefined where it is not there, or is too long. */
-  read(path: string): Promise<string | undefined> {
-    return unlessRefused(async () => {
-      const { stream } = await startRead(this.#channel, path);
-      const pieces: Buffer[] = [];
-      let bytes = 0;
-      for (;;) {
-        const piece = await patiently(this.#channel, stream, this.#patience, stream.read());
-        if (piece === undefined) return Buffer.concat(pieces).toString("latin1");
-        pieces.push(Buffer.from(piece.bytes));
-        bytes += piece.bytes.length;
-        if (bytes <= BUNDLE_MAX_BYTES) continue;
-        stream.cancel();
-        return undefined;
-      }
-    });
-  }
-
-  async write(path: string, text: string): Promise<void> {
-    const stream = startWrite(this.#channel, path, FILE_MODE);
-    await patiently(this.#channel, stream, this.#patience, stream.write(Buffer.from(text, "latin1")));
-    stream.end();
-    await writtenBytes(this.#channel, stream);
-  }
-
-  get #patience(): { readonly deadlineMs: number } {
-    return { deadlineMs: Math.max(1, this.#endMs - performance.now()) };
-  }
+async function writeFile(channel: GuestChannel, path: string, text: string): Promise<void> {
+  const stream = startWrite(channel, path, FILE_MODE);
+  await patiently(channel, stream, { deadlineMs: WITHIN_MS }, stream.write(Buffer.from(text, "latin1")));
+  stream.end();
+  await writtenBytes(channel, stream);
 }
 
 async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> {
