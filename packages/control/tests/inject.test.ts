@@ -2,7 +2,9 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import type { AuditEvent } from "@skerry/contract/audit/audit-event";
 import type { HostEgress } from "@skerry/contract/vms/egress";
+import { injectionAuditor } from "../src/vms/injection-audit.ts";
 import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { Members } from "./support/members.ts";
 import { useWorld } from "./support/world.ts";
@@ -152,4 +154,41 @@ test("which requests got a secret is in the report of a VM's egress, and counted
     expect.objectContaining({ kind: "injected", reason: "API_KEY to api.example.com", count: 3 }),
   );
   world.host.injected = [];
+});
+
+test("the audit log has each secret that requests got, once a minute with its count, and once more when the VM ends", async () => {
+  await set(VALUE);
+  const { body } = await create({ inject: [rule] });
+  const counted = (count: number) => {
+    const one = { host: rule.host, secret: rule.secret, count, last_at: new Date().toISOString() };
+    world.host.injected = [one];
+  };
+  const look = () => injectionAuditor(world.context, 60_000).activate(new AbortController().signal);
+  const told = async () => {
+    const path = "/v1/audit?action=secret.inject&resource_id=API_KEY";
+    const { items } = (await world.call<{ items: AuditEvent[] }>("GET", path)).body;
+    return items.filter(({ detail }) => detail === `to ${rule.host} by ${body.id}`).map(({ count }) => count);
+  };
+  counted(3);
+  await look();
+  await look();
+  expect(await told()).toEqual([3]);
+  counted(10);
+  await look();
+  expect(await told()).toEqual([7, 3]);
+  // The name proxy has begun anew.
+  counted(4);
+  await Promise.all([look(), look()]);
+  expect(await told()).toEqual([4, 7, 3]);
+  counted(5);
+  await world.call("DELETE", `/v1/sandboxes/${body.id}`);
+  expect(await told()).toEqual([1, 4, 7, 3]);
+  world.host.injected = [];
+});
+
+test("a host that cannot say what it has injected keeps no VM from its end", async () => {
+  await set(VALUE);
+  const { body } = await create({ inject: [rule] });
+  world.host.fail("egress");
+  expect((await world.call("DELETE", `/v1/sandboxes/${body.id}`)).status).toBe(204);
 });

@@ -135,6 +135,7 @@ export const auditActions = [
   "sandbox.url.sign",
   "secret.delete",
   "secret.get",
+  "secret.inject",
   "secret.list",
   "secret.rollback",
   "secret.set",

@@ -91,15 +91,24 @@ export async function recordCallElsewhere(db: Queries, act: CallerAct, orgId: st
   await insertAuditEvents(db, [{ ...eventOfCall(act, succeeded), org_id: orgId }]);
 }
 
+/** The resource that it was done to. */
+interface OwnAct {
+  readonly id: string;
+  readonly org_id: string;
+  readonly detail?: string;
+  /** How often since the last event of it; once where it is not said. */
+  readonly count?: number;
+}
+
 /** What a background service did to these resources by itself, in the transaction in which it did so. */
 export async function recordOwnActs(
   db: Queries,
   { service, action, resource }: Act & { readonly service: string },
-  rows: readonly { readonly id: string; readonly org_id: string }[],
+  rows: readonly OwnAct[],
 ): Promise<void> {
   await insertAuditEvents(
     db,
-    rows.map(({ id, org_id }) => ({
+    rows.map(({ id, org_id, detail = null, count = 1 }) => ({
       ...noCaller,
       id: newId("audit"),
       org_id,
@@ -107,7 +116,8 @@ export async function recordOwnActs(
       action,
       resource_kind: resource,
       resource_id: id,
-      detail: null,
+      detail,
+      count,
       ...succeeded,
     })),
   );

@@ -199,13 +199,13 @@ export class HostClient {
   }
 
   /** The policy in force, and what it let through and refused. */
-  egress(vm: VmRef): Promise<HostEgressReport> {
+  egress(vm: VmRef, stop?: AbortSignal): Promise<HostEgressReport> {
     const call = {
       method: "GET",
       path: `${vmPath(vm.id)}/egress`,
       query: { execution_id: vm.execution_id },
     } as const;
-    return this.#transport.json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS));
+    return this.#transport.json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS, stop));
   }
 
   /** Resolves when the host has accepted the command. Abort `gone`, or leave the events, and the command is killed. */

@@ -2,6 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { atRest, transitionMachine, type MachineRow } from "./machine-store.ts";
+import { auditBeforeEnd } from "../vms/injection-audit.ts";
 import { keepVmClaim } from "../vms/vm-claims.ts";
 import type { Context } from "../context.ts";
 import { clientOf } from "../vms/vm-kind.ts";
@@ -29,6 +30,7 @@ export async function stopMachineOnHost(
 ): Promise<MachineRow | undefined> {
   using _claim = keepVmClaim(context, row);
   const client = await clientOf(context, row);
+  await auditBeforeEnd(context, client, row);
   const vm = await client.stopVm(row, row.stop_timeout_ms, { stop, unusedMs }).catch(nothingThere);
   return transitionMachine(context.db, row, "stopped", {
     ...atRest,

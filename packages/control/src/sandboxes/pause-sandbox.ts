@@ -6,6 +6,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { PauseOptions } from "../host-client/snapshot-calls.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { auditBeforeEnd } from "../vms/injection-audit.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { dropClaim, keepVmClaim } from "../vms/vm-claims.ts";
 import { unlessOwned } from "../vms/owned.ts";
@@ -64,6 +65,7 @@ export async function finishPausing(
   using _claim = keepVmClaim(context, row);
   try {
     const client = await clientOf(context, row);
+    await auditBeforeEnd(context, client, row);
     await client.snapshots.pause(row, { ...options, sync: row.reboots });
   } catch (error) {
     if (error instanceof SkerryError && error.code === "vm_in_use") {

@@ -1,8 +1,17 @@
 import { sql } from "kysely";
-import type { Room } from "../context.ts";
+import type { Manifest } from "../manifest.ts";
 import { eraseLeftEnv } from "./env.ts";
+import { injectionAuditor } from "./injection-audit.ts";
 
-export const vmsRoom: Room = {
+declare module "../context.ts" {
+  interface Services {
+    "injection-auditor": true;
+  }
+}
+
+export const vmsRoom = {
+  ownActs: ["secret.inject"],
+  services: [{ name: "injection-auditor", everyMs: 60_000, make: injectionAuditor }],
   sweeps: { eraseLeftEnv },
   /**
    * Raises the version of every policy that the grants may bear on: hosts are told again. A VM that is being
@@ -33,4 +42,4 @@ export const vmsRoom: Room = {
     );
     return Number(numAffectedRows ?? 0);
   },
-};
+} satisfies Manifest;

@@ -6,6 +6,7 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { auditBeforeEnd } from "./injection-audit.ts";
 import type { OwnerColumns } from "./owned.ts";
 
 /** What the rows of both have. */
@@ -141,7 +142,10 @@ export async function destroyOnHost(
   // Also where the host does not confirm, no request is led into it any more.
   context.vmLocations.forget(row.id);
   const address = await hostAddress(context.db, row.host_id);
-  if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
+  if (address === undefined) return;
+  const client = context.hosts.client(address);
+  await auditBeforeEnd(context, client, row);
+  await client.destroyVm(row, stop);
 }
 
 /**

@@ -1,5 +1,6 @@
 // The log of the life of each sandbox and machine. Triggers write most of it.
 
+import type { Json } from "./columns.ts";
 import type { VmEventKind } from "@skerry/contract/vms/events";
 
 declare module "../database.ts" {
@@ -14,6 +15,12 @@ declare module "../database.ts" {
       /** PostgreSQL's driver tells large integers as text. */
       count: string;
       last_at: Date;
+    };
+    injected_counts: {
+      vm_id: string;
+      execution_id: string;
+      /** By secret and host, with a space between them. */
+      counts: Json<Readonly<Record<string, number>>>;
     };
   }
 }
