@@ -3,6 +3,7 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { authorityCertificate } from "@skerry/contract/certificates/x509";
 import type { VmOrigin } from "@skerry/contract/host-api/snapshots";
@@ -12,6 +13,8 @@ import { injectEnv, type InjectRule } from "@skerry/contract/vms/inject";
 import { LoneHost } from "./support/lone-host.ts";
 import { nothingWaits, until } from "./support/platform.ts";
 import { run } from "./support/run.ts";
+import { sampled } from "./support/sampling.ts";
+import { makeSite } from "./support/inject-files.ts";
 import { dnsServer, World } from "./support/world.ts";
 
 const TEMPLATE = "injected";
@@ -52,8 +55,14 @@ function policyOf(
 }
 
 async function start(id: string, value: string, from?: VmOrigin): Promise<Started> {
-  const executionId = `exe_${(starts += 1)}`;
-  const spec: VmSpec = {
+  const started = { id, executionId: `exe_${(starts += 1)}` };
+  const { status, body } = await host.call("PUT", `/vms/${id}`, specOf(started, value, from));
+  expect(`${status} ${JSON.stringify(body)}`).toMatch(/^200 /);
+  return started;
+}
+
+function specOf({ id, executionId }: Started, value: string, from?: VmOrigin): VmSpec {
+  return {
     ...{
       execution_id: executionId,
       template: TEMPLATE,
@@ -63,9 +72,6 @@ async function start(id: string, value: string, from?: VmOrigin): Promise<Starte
     ...{ env: injectEnv(rules), ...policyOf(id, value, 1) },
     ...(from !== undefined && { from }),
   };
-  const { status, body } = await host.call("PUT", `/vms/${id}`, spec);
-  expect(`${status} ${JSON.stringify(body)}`).toMatch(/^200 /);
-  return { id, executionId };
 }
 
 async function tell({ id, executionId }: Started, value: string | undefined, version: number): Promise<void> {
@@ -87,6 +93,17 @@ async function proxyPid(): Promise<number | undefined> {
   }
   return undefined;
 }
+
+async function killProxy(): Promise<void> {
+  const pid = await proxyPid();
+  if (pid === undefined) return;
+  // Nothing that the operator or a guest has set reaches it.
+  expect(await readFile(`/proc/${pid}/environ`, "utf8")).toBe("");
+  process.kill(pid, "SIGKILL");
+}
+
+const untilKnown = (what: string) =>
+  until(what, async () => (await sh(vm, `${ECHO} || true`).catch(() => "")) === known, 120_000);
 
 beforeAll(async () => {
   folder = await mkdtemp("/tmp/skerry-test-inject-");
@@ -114,7 +131,7 @@ beforeAll(async () => {
     mode: 0o600,
   });
   await writeFile(join(folder, "values"), FIRST);
-  await makeSite(join(folder, "site"));
+  await makeSite(folder);
   host = undo.adopt(
     await LoneHost.open(inject("assets"), {
       SKERRY_TEMPLATES: join(folder, "templates"),
@@ -162,34 +179,6 @@ async function removeTemplate(): Promise<void> {
       await rm(join(inject("assets"), kind, name), { recursive: true, force: true });
   }
 }
-
-/** A repository of git and a package of pip, as plain files. */
-async function makeSite(site: string): Promise<void> {
-  const work = join(folder, "work");
-  await mkdir(join(site, "simple/tiny"), { recursive: true });
-  await mkdir(work);
-  const git = (...words: string[]) =>
-    run("git", "-C", work, "-c", "user.name=a", "-c", "user.email=a@b", ...words);
-  await git("init", "-q", "-b", "main");
-  await writeFile(join(work, "file"), "of the repository\n");
-  await git("add", "file");
-  await git("commit", "-q", "-m", "first");
-  await run("git", "clone", "-q", "--bare", work, join(site, "repository.git"));
-  await run("git", "-C", join(site, "repository.git"), "update-server-info");
-  const wheel = "tiny-1.0-py3-none-any.whl";
-  await run("python3", "-c", WHEEL, join(site, "simple/tiny", wheel));
-  await writeFile(join(site, "simple/tiny/index.html"), `<a href="${wheel}">${wheel}</a>`);
-}
-
-const WHEEL = `
-import sys, zipfile
-info = "tiny-1.0.dist-info"
-with zipfile.ZipFile(sys.argv[1], "w") as wheel:
-    wheel.writestr("tiny.py", "ANSWER = 42\\n")
-    wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1.0\\n")
-    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: a\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr(f"{info}/RECORD", "")
-`;
 
 const PYTHON = (module: string) =>
   `python3 -c 'import ${module}; print(${module}.get("https://api.inject.example/echo").text, end="")'`;
@@ -262,24 +251,15 @@ test("a value that is set anew is in the next request, and one that is taken awa
 });
 
 test("a proxy that is killed, a host that is killed, and both: requests have the secret again", async () => {
-  const kill = async (): Promise<void> => {
-    const pid = await proxyPid();
-    if (pid === undefined) return;
-    // Nothing that the operator or a guest has set reaches it.
-    expect(await readFile(`/proc/${pid}/environ`, "utf8")).toBe("");
-    process.kill(pid, "SIGKILL");
-  };
-  const again = (what: string) =>
-    until(what, async () => (await sh(vm, `${ECHO} || true`).catch(() => "")) === known, 120_000);
-  await kill();
-  await again("a request after the proxy's death");
+  await killProxy();
+  await untilKnown("a request after the proxy's death");
   await host.end("SIGKILL");
   await host.start();
-  await again("a request after the host's death");
+  await untilKnown("a request after the host's death");
   await host.end("SIGKILL");
-  await kill();
+  await killProxy();
   await host.start();
-  await again("a request after the death of both");
+  await untilKnown("a request after the death of both");
 });
 
 const WAITING = `cat > /root/wait.mjs <<'X'
@@ -316,6 +296,31 @@ test("after a pause programs that run trust it as before, and a fork has an auth
   expect(await sh(vm, ECHO)).toBe(known);
   await host.call("DELETE", `/vms/sbx_fork?execution_id=${fork.executionId}`);
 });
+
+/** From its first instruction to about its end, on this machine and on faster ones. */
+const stepsOfWakeMs = [0, 30, 80, 150, 300, 600, 1_200];
+
+test.each(["host", "proxy", "both"] as const)(
+  "a wake in which %s is killed ends with the secret all the same",
+  async (victim) => {
+    for (const delayMs of sampled(`wakes with a killed ${victim}`, stepsOfWakeMs)) {
+      await host.call("POST", `/vms/${vm.id}/pause`, { execution_id: vm.executionId });
+      vm = { id: vm.id, executionId: `exe_${(starts += 1)}` };
+      const wake = () => host.call("PUT", `/vms/${vm.id}`, specOf(vm, FIRST, { kind: "paused" }));
+      const first = wake().catch(() => undefined);
+      await sleep(delayMs);
+      if (victim !== "host") await killProxy();
+      if (victim !== "proxy") {
+        await host.end("SIGKILL");
+        await host.start();
+      }
+      await first;
+      // As control does it until the host confirms.
+      await until("the host says that it runs", async () => (await wake()).status === 200, 120_000);
+      await untilKnown(`a request after ${victim} was killed ${delayMs} ms into the wake`);
+    }
+  },
+);
 
 test("no file of the host and no process of it shows the value, and nothing of it is left when the VM is gone", async () => {
   const inShm = async () => (await readdir("/dev/shm")).filter((name) => name.startsWith(host.instance));
