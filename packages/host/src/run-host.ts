@@ -59,12 +59,13 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   const ending = new AbortController();
   const sampling = sampleVms({ vms: () => host.engine.runningVms.sampled(), log }, ending.signal);
   const counting = host.resources.denials.run(() => host.engine.runningVms.counted(), ending.signal);
+  const serving = host.edge.watch(ending.signal);
   const watching = watchFullDisk({ engine: host.engine, vmsFolder: vmsFolderOf(config), log }, ending.signal);
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");
   ending.abort();
-  await Promise.all([host.pool.stop(), sampling, counting, watching]);
+  await Promise.all([host.pool.stop(), sampling, counting, serving, watching]);
   host.checks.close();
   host.engine.close();
   host.names.close();

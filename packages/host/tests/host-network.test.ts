@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { openHostNetwork, RangeTaken, removeHostNetwork } from "../src/network/host-network.ts";
 import { runProgram } from "../src/system/run.ts";
 import { testRootNameProxy } from "./support/names.ts";
-import { testRange } from "./support/network.ts";
+import { testEdgeUid, testRange } from "./support/network.ts";
 import { pino } from "pino";
 
 const log = pino({ level: "silent" });
@@ -17,6 +17,7 @@ const options = (name: string) => ({
   seed: 0,
   resolverPort: 10_053,
   nameProxy: testRootNameProxy,
+  edgeUid: testEdgeUid,
   log,
 });
 const [one, other] = [options("a"), options("b")];

@@ -10,6 +10,7 @@ import type { HostConfig } from "../config/config.ts";
 import { openHostNetwork, removeHostNetwork } from "../network/host-network.ts";
 import { Slots } from "../network/slots.ts";
 import { endNameProxy, rootNameProxy } from "./open-name-proxy.ts";
+import { endEdge } from "./open-edge.ts";
 import { openCgroups } from "../vm/qemu/cgroup.ts";
 import { adoptClone, mainOf } from "../vm/start/clone.ts";
 import { endOfHost } from "../vm/lifecycle/end-reason.ts";
@@ -71,6 +72,7 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
   }
   await forgetOthers(instance, []);
   await endNameProxy(config.nameProxyUid);
+  await endEdge(config, resources.cgroups);
   await slots.sweep();
   await resources.cgroups.close();
   await removeHostNetwork(network);

@@ -23,6 +23,8 @@ import { EgressLoader } from "../network/egress-loader.ts";
 import { connectionsPerGuest } from "../network/guest-connections.ts";
 import type { NameProxy } from "../network/name-proxy.ts";
 import { openNameProxy, rootNameProxy } from "./open-name-proxy.ts";
+import type { Edge } from "../edge/edge.ts";
+import { openEdge } from "./open-edge.ts";
 import { openHostNetwork } from "../network/host-network.ts";
 import { Slots, type SlotsOptions } from "../network/slots.ts";
 import { runProgram } from "../system/run.ts";
@@ -60,6 +62,7 @@ export interface Host {
   readonly boot: BootFiles;
   readonly engine: VmEngine;
   readonly checks: Checks;
+  readonly edge: Edge;
   readonly moves: HostMoves;
   readonly savedMoves: SavedMoves;
   readonly seals: Seals;
@@ -104,7 +107,9 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
   const names = openNameProxy(config, { range, certificates, log });
-  const slots = openSlots(config, { names, range, connections, log, isBusy: () => engine.isBusy });
+  let edge: Edge | undefined;
+  const leave = async (address: string): Promise<void> => edge?.leave(address);
+  const slots = openSlots(config, { names, leave, range, connections, log, isBusy: () => engine.isBusy });
   const common = await openResources(config, { slots, range, program, names, log });
   const vmsFolder = vmsFolderOf(config);
   const owner = { instance, places: backingPlaces(config) };
@@ -152,21 +157,27 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     templates: library.list(),
   });
   const parts = { config, boot, engine, pool, snapshots, slots, names, range, library, identity, generation };
-  return { ...parts, imageCache, checks: new Checks(engine), ...travels, resources, info };
+  const checks = new Checks(engine);
+  edge = await openEdge(config, { engine, checks, slots, range, cgroups: resources.cgroups, log });
+  return { ...parts, imageCache, checks, edge, ...travels, resources, info };
 }
 
 function openSlots(
   config: HostConfig,
   {
     names,
+    leave,
     ...options
-  }: Pick<SlotsOptions, "range" | "connections" | "isBusy" | "log"> & { readonly names: NameProxy },
+  }: Pick<SlotsOptions, "range" | "connections" | "isBusy" | "log"> & {
+    readonly names: NameProxy;
+    readonly leave: (address: string) => Promise<void>;
+  },
 ): Slots {
   const { linkPrefix, readySlots: ready } = config.network;
   const native = (name: string): string => join(config.nativeFolder, name);
   return new Slots({
     ...{ ...options, prefix: config.instance, linkPrefix, ready },
-    onClose: (address) => names.forget(address),
+    onClose: async (address) => void (await Promise.all([names.forget(address), leave(address)])),
     ...{ conntrackFlush: native("conntrack-flush"), netnsExec: native("netns-exec") },
   });
 }

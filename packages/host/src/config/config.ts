@@ -1,6 +1,7 @@
 // The host's settings, read once. Every fault is reported, not only the first.
 
 import { createHash } from "node:crypto";
+import { isIPv4 } from "node:net";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { IMAGE_CACHE_FOLDER, NO_IMAGE_CACHE } from "@skerry/contract/hosts/image-cache-folder";
@@ -52,6 +53,8 @@ export interface HostConfig {
   readonly firstVmUid: number;
   /** The user id of its name proxy. */
   readonly nameProxyUid: number;
+  /** ADDRESS:PORT where that takes requests. */
+  readonly edgeHttp: string;
   readonly network: NetworkConfig;
   readonly warm: WarmConfig;
 }
@@ -82,6 +85,8 @@ export interface NetworkConfig {
   readonly seed: number;
   /** Port on which guests' name queries arrive. */
   readonly resolverPort: number;
+  /** The user id of its proxy in front of apps. */
+  readonly edgeUid: number;
   /** The first of three ports of the name proxy, on the same address. */
   readonly nameProxyPort: number;
   /** Name servers for guests; empty: those of /etc/resolv.conf. */
@@ -100,7 +105,9 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 
 /** Above every range that Debian, systemd and container runtimes hand out, below 2^31. */
 const VM_UID_BASE = 1_900_000_000;
-/** One for each network slot, and one before them for the name proxy. */
+/**
+ * One for each network slot, one before them for the name proxy, and one behind them for the proxy of apps.
+ */
 export const VM_UIDS_PER_HOST = 4_096;
 const VM_UID_RANGES = 16_384;
 const ENDPOINT = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/;
@@ -108,6 +115,7 @@ const PORT_MAX = 65_535;
 const RESOLVER_PORT = 10_053;
 const NAME_PROXY_PORT = 10_054;
 const NAME_PROXY_PORT_MAX = 65_533;
+const EDGE_HTTP = { host: "127.0.0.1", port: 7_080 } as const;
 const READY_SLOTS = 16;
 const READY_SLOTS_MAX = 256;
 const WARM_MAX = 16;
@@ -146,7 +154,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     cgroup: join(settings.text("SKERRY_VM_CGROUP") ?? "", `skerry-${digest.toString("hex", 0, 3)}`),
     nameProxyUid: firstUid,
     firstVmUid: firstUid + 1,
-    network: networkConfig(settings, digest),
+    edgeHttp: edgeHttp(settings),
+    network: { ...networkConfig(settings, digest), edgeUid: firstUid + VM_UIDS_PER_HOST - 1 },
     warm: {
       max: settings.number("SKERRY_WARM_MAX", WARM_MAX, [0, WARM_LIMIT]),
       min: settings.number("SKERRY_WARM_MIN", WARM_MIN, [0, WARM_LIMIT]),
@@ -165,6 +174,16 @@ function hostName(settings: Settings): string {
   return name;
 }
 
+/** On this machine alone, unless the operator has it listen elsewhere. */
+function edgeHttp(settings: Settings): string {
+  const { host, port } = settings.endpoint("SKERRY_EDGE_HTTP") ?? EDGE_HTTP;
+  if (isIPv4(host)) return `${host}:${port}`;
+  settings.fault(
+    `SKERRY_EDGE_HTTP must be an IPv4 address and a port, for example 0.0.0.0:80, not "${host}:${port}"`,
+  );
+  return "";
+}
+
 function imageCacheFolder(settings: Settings): string | undefined {
   if (settings.text("SKERRY_IMAGE_CACHE") === NO_IMAGE_CACHE) return undefined;
   return settings.optionalPath("SKERRY_IMAGE_CACHE") ?? IMAGE_CACHE_FOLDER;
@@ -175,7 +194,7 @@ function reachable(listen: string | undefined): string | undefined {
   return listen === undefined || /^(0\.0\.0\.0|\[::\]):/.test(listen) ? undefined : listen;
 }
 
-function networkConfig(settings: Settings, digest: Buffer): NetworkConfig {
+function networkConfig(settings: Settings, digest: Buffer): Omit<NetworkConfig, "edgeUid"> {
   const id = digest.toString("hex", 0, 3);
   const resolverPort = settings.number("SKERRY_DNS_PORT", RESOLVER_PORT, [1, PORT_MAX]);
   const nameProxyPort = settings.number("SKERRY_NAME_PROXY_PORT", NAME_PROXY_PORT, [1, NAME_PROXY_PORT_MAX]);

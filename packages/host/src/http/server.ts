@@ -18,6 +18,7 @@ import { registerChecks } from "./checks.ts";
 import { registerConsole } from "./console.ts";
 import { registerEntries } from "./entries.ts";
 import { registerDenials } from "./denials.ts";
+import { registerEdge } from "./edge.ts";
 import { registerExecute } from "./execute.ts";
 import { registerExecutions } from "./executions.ts";
 import { registerFiles } from "./files.ts";
@@ -77,6 +78,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerConsole(server, host);
   registerPorts(server, host);
   registerChecks(server, host);
+  registerEdge(server, host);
   registerMetrics(server, host);
   registerDenials(server, host);
   registerMoves(server, host);

@@ -7,8 +7,8 @@ import { addressesIn, formatIpv4, formatNetwork, parseNetwork, type Ipv4Network 
  *  so no public host has them. */
 const DEFAULT_POOL: Ipv4Network = { base: 0xc6_12_00_00, prefix: 15 };
 const DEFAULT_PREFIX = 19;
-/** Each slot has a user id too, and a host has 4,096 of those. */
-const SLOTS_MAX = 4_095;
+/** Each slot has a user id too, and a host has 4,096 of those, of which its proxies have two. */
+const SLOTS_MAX = 4_094;
 const PAIR_PREFIX = 31;
 const PAIR = 2;
 /** Room for one slot and the resolver. */

@@ -3,10 +3,13 @@
 // nothing that the policy has not marked, so no policy is the strictest one, and counters, limits and denials
 // outlive a change of policy.
 
+import type { AddressPair } from "./addresses.ts";
 import { DNS_PORT, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, TAP, UPLINK } from "./guest-link.ts";
 import { denyMarks, packetRules, PASS_MARK, type DenyRule } from "./packet-marks.ts";
 
 export const BASE_TABLE = "skerry_base";
+/** Ports of the guest that this machine may connect to. */
+export const PUBLISHED_SET = "published";
 
 /** A guest that opens connections faster waits; a burst is what a page with many parts or a package
  *  manager needs. */
@@ -21,11 +24,12 @@ export function denialSets(rule: DenyRule): { readonly ports: string; readonly o
   return { ports: `denied_${rule}`, others: `denied_${rule}_other` };
 }
 
-/** `slotAddress` is what the guest's packets carry beyond the slot; `connections` is how many it may have
- *  at once. */
-export function baseRulesScript(slotAddress: string, connections: number): string {
+/** `slot` is what the guest's packets carry beyond the slot, and `gateway` this machine's end of the link;
+ *  `connections` is how many the guest may have at once. */
+export function baseRulesScript({ slot, gateway }: AddressPair, connections: number): string {
   return [
     `table inet ${BASE_TABLE} {`,
+    `  set ${PUBLISHED_SET} { type inet_service; }`,
     "  counter sent {}",
     "  counter received {}",
     "  counter denied {}",
@@ -34,7 +38,8 @@ export function baseRulesScript(slotAddress: string, connections: number): strin
     passChain(connections),
     forwardChain(),
     localChains,
-    sourceChain(slotAddress),
+    sourceChain(slot),
+    publishChain(slot, gateway),
     "}",
     pinTable,
     "",
@@ -76,13 +81,32 @@ function passChain(connections: number): string {
   }`;
 }
 
-/** Runs behind the policy's chain. Inwards only answers pass. A guest that was paused, or is a fork, holds connections that this slot does not
- *  know: they are reset, because the kernel would pick them up in the middle, and a fork's would be its origin's. A datagram from port 0
- *  can have no answer, and programs that try to answer it fail. */
+/**
+ * Connections that this machine has made to a published port, with their answers. A guest cannot begin one,
+ * since only packets that came by the link are translated to its address. The guest's policy is about its own
+ * connections, and does not bear on these.
+ */
+const inwards = `iifname ${UPLINK} oifname ${TAP} ct direction original ct status dnat counter name received accept
+    iifname ${TAP} oifname ${UPLINK} ct direction reply ct status dnat ct state established counter name sent accept`;
+
+function publishChain(slot: string, gateway: string): string {
+  return `  chain publish {
+    type nat hook prerouting priority dstnat; policy accept;
+    iifname ${UPLINK} ip saddr ${gateway} ip daddr ${slot} tcp dport @${PUBLISHED_SET} dnat ip to ${GUEST_ADDRESS}
+  }`;
+}
+
+/**
+ * Runs behind the policy's chain. Inwards only answers pass, and what is published. A guest that was paused,
+ * or is a fork, holds connections that this slot does not know: they are reset, because the kernel would pick
+ * them up in the middle, and a fork's would be its origin's. A datagram from port 0 can have no answer, and
+ * programs that try to answer it fail.
+ */
 function forwardChain(): string {
   const meanings = Object.entries(denyMarks).map(([rule, mark]) => `${mark} : goto deny_${rule}`);
   return `  chain forward {
     type filter hook forward priority 10; policy drop;
+    ${inwards}
     iifname ${UPLINK} ct direction != reply drop
     iifname . oifname != { ${TAP} . ${UPLINK}, ${UPLINK} . ${TAP} } drop
     meta nfproto != ipv4 drop

@@ -22,6 +22,7 @@ export interface HostNetworkOptions {
   readonly seed: number;
   readonly resolverPort: number;
   readonly nameProxy: RootNameProxy;
+  readonly edgeUid: number;
   readonly log: Logger;
 }
 
@@ -42,6 +43,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
       slotRange: range.cidr,
       resolver: { address: range.resolver, port: options.resolverPort },
       nameProxy: options.nameProxy,
+      edgeUid: options.edgeUid,
     }),
   );
   await tellOfClosedChains(options.log);

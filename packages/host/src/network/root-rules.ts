@@ -11,6 +11,8 @@ export interface RootFacts {
   readonly slotRange: string;
   readonly resolver: { readonly address: string; readonly port: number };
   readonly nameProxy: RootNameProxy;
+  /** The user of the proxy in front of apps. */
+  readonly edgeUid: number;
 }
 
 export interface RootNameProxy {
@@ -23,12 +25,17 @@ export interface RootNameProxy {
   readonly serverPorts: readonly number[];
 }
 
+/** The only connections that this machine makes to slots are those of the proxy in front of apps. */
+const answers = "ct direction reply ct state established accept";
+
 /** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have
  *  their say. */
-export function rootRulesScript({ table, linkPrefix, slotRange, resolver, nameProxy }: RootFacts): string {
+export function rootRulesScript(facts: RootFacts): string {
+  const { table, linkPrefix, slotRange, resolver, nameProxy, edgeUid } = facts;
   const links = `"${linkPrefix}*"`;
   const { dns, tls, http } = proxyPorts(nameProxy.port);
   const doors = [
+    answers,
     `ip daddr ${resolver.address} meta l4proto { tcp, udp } th dport { ${resolver.port}, ${dns} } accept`,
     `iifname ${links} ip daddr ${resolver.address} tcp dport { ${tls}, ${http} } accept`,
   ].join("\n    ");
@@ -80,6 +87,11 @@ table inet ${table} {
   chain name_proxy {
     type filter hook output priority -10; policy accept;
     meta skuid ${nameProxy.uid} jump by_name
+  }
+  # What the proxy in front of apps may reach by itself, should a client or a guest have taken it over: slots, whose own rules pass what is published.
+  chain edge_proxy {
+    type filter hook output priority -10; policy accept;
+    meta skuid ${edgeUid} ct direction original oifname != ${links} drop
   }
   chain translate {
     type nat hook postrouting priority srcnat; policy accept;

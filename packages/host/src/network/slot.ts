@@ -40,7 +40,7 @@ export async function makeSlot(slot: Slot, addresses: AddressPair, connections: 
   await furnish(slot, {
     parameters: PARAMETERS,
     tap: TAP,
-    rules: baseRulesScript(addresses.slot, connections),
+    rules: baseRulesScript(addresses, connections),
   });
   await ipBatch(
     [

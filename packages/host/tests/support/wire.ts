@@ -20,7 +20,7 @@ import { runProgram } from "../../src/system/run.ts";
 import type { NameProxy } from "../../src/network/name-proxy.ts";
 import { endTestNames, testNames, testRootNameProxy } from "./names.ts";
 import { buildNative } from "./native.ts";
-import { testNumber, testSlotsOptions, testWorld } from "./network.ts";
+import { testNumber, testSlotsOptions, testWorld, testEdgeUid } from "./network.ts";
 import { pino } from "pino";
 
 const DEADLINE_MS = 60_000;
@@ -85,6 +85,7 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
     seed: 0,
     resolverPort: RESOLVER_PORT,
     nameProxy: testRootNameProxy,
+    edgeUid: testEdgeUid,
     log: pino({ level: "silent" }),
   });
   const slots = new Slots(options);
@@ -154,7 +155,7 @@ async function standIn(slot: Slot, guestNetns: string, slotAddress: string): Pro
     slot.netns,
   );
   // The pin went with the TAP.
-  const rules = baseRulesScript(slotAddress, 1);
+  const rules = baseRulesScript({ slot: slotAddress, gateway: slotAddress, prefix: 31 }, 1);
   const pin = rules.slice(rules.indexOf("table netdev"));
   await loadRules(`table netdev skerry_base {}\ndelete table netdev skerry_base\n${pin}`, slot);
   await ipBatch(

@@ -18,7 +18,7 @@ const NODE_MIN_MAJOR = 24;
 const PROBE_DEADLINE_MS = 10_000;
 /** Debian's, whose versions tell which faults are known in them. */
 const PACKAGES = [
-  ...["qemu-system-x86", "qemu-system-data", "qemu-utils", "nftables", "iproute2", "mmdebstrap"],
+  ...["qemu-system-x86", "qemu-system-data", "qemu-utils", "nftables", "haproxy", "iproute2", "mmdebstrap"],
   ...[
     "e2fsprogs",
     "postgresql",

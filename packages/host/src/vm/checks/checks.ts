@@ -59,6 +59,11 @@ export class Checks {
     });
   }
 
+  isFailing(id: string, executionId: string): boolean {
+    const checked = this.#byId.get(id);
+    return checked?.executionId === executionId && checked.state.status === "failing";
+  }
+
   /** The check of this incarnation from now on; a call that comes late changes nothing. */
   async set(id: string, { execution_id: executionId, version, check }: CheckChange): Promise<void> {
     await this.#vms.usable(id, executionId);

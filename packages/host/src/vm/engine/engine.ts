@@ -277,6 +277,14 @@ export class VmEngine {
     return this.#requests.stop(id, order);
   }
 
+  /**
+   * The slot of this incarnation, also while this process is not connected to it yet. Undefined: it does not
+   * run here.
+   */
+  slotOf(id: string, executionId: string): number | undefined {
+    return this.#table.slotOf(id, executionId);
+  }
+
   running(id: string, executionId: string): Running {
     return this.#table.running(id, executionId);
   }

@@ -93,6 +93,14 @@ export class VmTable {
     return entry;
   }
 
+  /** Undefined: this incarnation does not run here. */
+  slotOf(id: string, executionId: string): number | undefined {
+    const entry = this.#byId.get(id);
+    if (entry === undefined || entry.record.execution_id !== executionId) return undefined;
+    const runs = entry.state === "adopting" || (entry.state === "running" && entry.ending === undefined);
+    return runs ? entry.record.slot : undefined;
+  }
+
   /** A VM that has a slot with a policy of its own, whether or not its guest can be asked. */
   governed(id: string, executionId: string): Running | Adopting {
     const entry = this.of(id, executionId);

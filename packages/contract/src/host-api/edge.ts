@@ -1,0 +1,88 @@
+// The proxy in front of apps, on a host that serves them. Control sends all that it is to serve as one
+// document. The host keeps the document and its proxy runs on by itself, so that requests are served while
+// control, its database or the host process are away.
+//
+//   PUT    /edge      EdgeDocument      EdgeState; a document of an earlier version than the one there changes nothing
+//   GET    /edge                        EdgeState
+//
+// Hosts of versions before it do not know these calls.
+
+import { Type, type Static } from "typebox";
+import { EDGE_BACKENDS_MAX, EDGE_INSTANCES_MAX, EDGE_ROUTES_MAX } from "../apps/app-bounds.ts";
+import { Nullable, OneOf } from "../fields.ts";
+
+const closed = { additionalProperties: false } as const;
+const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
+
+const instance = {
+  vm: Type.String({ maxLength: 64 }),
+  execution_id: Type.String({ maxLength: 64 }),
+  port: Port,
+};
+
+export const EdgeInstance = Type.Object(
+  {
+    ...instance,
+    /** A draining one gets no new requests, and goes on with those that it has. */
+    state: OneOf(["serving", "draining"]),
+  },
+  closed,
+);
+export type EdgeInstance = Static<typeof EdgeInstance>;
+
+export const EdgeDocument = Type.Object(
+  {
+    version: Type.Integer({ minimum: 0 }),
+    backends: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ maxLength: 100 }),
+          /** `h2`: without TLS, as gRPC has it. */
+          protocol: OneOf(["http", "h2"]),
+          instances: Type.Array(EdgeInstance, { maxItems: EDGE_INSTANCES_MAX }),
+        },
+        closed,
+      ),
+      { maxItems: EDGE_BACKENDS_MAX },
+    ),
+    routes: Type.Array(
+      Type.Object(
+        {
+          /** In lower case. */
+          host: Type.String({ maxLength: 253, pattern: "^[a-z0-9.-]+$" }),
+          /** Begins and ends with a slash. The longest one that the path begins with counts. */
+          path_prefix: Type.String({ maxLength: 512, pattern: "^/([A-Za-z0-9._~!$&'()*+,;=:@%-]+/)*$" }),
+          backend: Type.String({ maxLength: 100 }),
+        },
+        closed,
+      ),
+      { maxItems: EDGE_ROUTES_MAX },
+    ),
+  },
+  closed,
+);
+export type EdgeDocument = Static<typeof EdgeDocument>;
+
+export const EdgeState = Type.Object(
+  {
+    /** Of the document that is served. 0: none. */
+    version: Type.Integer({ minimum: 0 }),
+    /** Why the last document is not served. */
+    fault: Nullable(Type.String()),
+    instances: Type.Array(
+      Type.Object(
+        {
+          ...instance,
+          backend: Type.String(),
+          /** `out`: its check fails, or its VM does not run here, and requests go to others. */
+          status: OneOf(["serving", "draining", "out"]),
+          /** Requests and connections that it has now. */
+          sessions: Type.Integer({ minimum: 0 }),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+export type EdgeState = Static<typeof EdgeState>;

@@ -1,0 +1,301 @@
+// The proxy in front of apps as this host drives it. What is to be served is in files, from which the proxy
+// starts anew when it has died, and what has changed is told to the one that runs. Each half second, and
+// whenever a VM gives up its slot, the seats are looked at: requests go to no VM that has ended, and to none
+// whose check fails while another one of its backend is well.
+
+import { mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EdgeDocument, type EdgeInstance, type EdgeState } from "@skerry/contract/host-api/edge";
+import type { Logger } from "pino";
+import { Compile } from "typebox/compile";
+import { configOf, placeName, routeEntries, seatName, type ProxyFiles } from "./haproxy-config.ts";
+import { Haproxy, ProxyFault } from "./haproxy.ts";
+import {
+  areEqual,
+  leavingCommands,
+  routeCommands,
+  seatCommands,
+  type Seat,
+  type Told,
+} from "./proxy-commands.ts";
+import { isGrown, seated, type Seating } from "./seating.ts";
+
+/** VMs of this host, as seats need them. */
+export interface EdgeVms {
+  /** Undefined: this incarnation does not run here. */
+  addressOf(vm: VmOf): string | undefined;
+  /** Opens these ports of a VM that runs to the proxy, and no others. */
+  publish(vm: VmOf, ports: readonly number[]): Promise<void>;
+  /** Whether its health check fails. */
+  isFailing(vm: VmOf): boolean;
+}
+type VmOf = Pick<EdgeInstance, "vm" | "execution_id">;
+
+export interface EdgeOptions {
+  readonly folder: string;
+  /** ADDRESS:PORT for requests. */
+  readonly listen: string;
+  readonly uid: number;
+  readonly cgroup: () => Promise<string | undefined>;
+  readonly vms: EdgeVms;
+  readonly log: Pick<Logger, "info" | "warn">;
+}
+
+const LOOK_MS = 500;
+/** After a proxy that could not be told or started. */
+const FAULT_PAUSE_MS = 5_000;
+const STORED = "edge.json";
+const documentShape = Compile(EdgeDocument);
+const EMPTY: EdgeDocument = { version: 0, backends: [], routes: [] };
+
+export function proxyFiles(folder: string): ProxyFiles {
+  return {
+    config: join(folder, "haproxy.cfg"),
+    routes: join(folder, "routes.map"),
+    socket: join(folder, "admin.sock"),
+    pid: join(folder, "haproxy.pid"),
+    empty: join(folder, "empty"),
+  };
+}
+
+export class Edge {
+  readonly #options: EdgeOptions;
+  readonly #files: ProxyFiles;
+  readonly #proxy: Haproxy;
+  #document = EMPTY;
+  #seating: Seating = [];
+  /** Undefined: it is not known what the proxy has. */
+  #told: Told | undefined;
+  #served = 0;
+  #fault: string | null = null;
+  /** Ports that are open, by VM and incarnation. */
+  readonly #published = new Map<string, { readonly vm: VmOf; readonly ports: string }>();
+  #turn: Promise<unknown> = Promise.resolve();
+  #hasWarned = false;
+
+  private constructor(options: EdgeOptions) {
+    this.#options = options;
+    this.#files = proxyFiles(options.folder);
+    this.#proxy = new Haproxy(this.#files, options.uid, options.cgroup);
+  }
+
+  /** With the document that the process before has stored. */
+  static async open(options: EdgeOptions): Promise<Edge> {
+    const edge = new Edge(options);
+    const text = await readFile(join(options.folder, STORED), "utf8").catch(() => undefined);
+    if (text === undefined) return edge;
+    const stored: unknown = parsed(text);
+    // One that is not understood was written by another version: control sends it again.
+    if (documentShape.Check(stored)) edge.#document = stored;
+    return edge;
+  }
+
+  /** Serves the document, unless a later one is there. Never throws for the proxy's faults: the state tells them. */
+  async apply(document: EdgeDocument): Promise<EdgeState> {
+    await this.#inTurn(async () => {
+      if (document.version < this.#document.version) return;
+      await this.#store(document);
+      this.#document = document;
+      await this.#bring();
+    });
+    return this.state();
+  }
+
+  async state(): Promise<EdgeState> {
+    const instances = await Promise.all(
+      (this.#told?.seats ?? []).map((seats, place) => this.#shown(place, seats)),
+    );
+    return { version: this.#served, fault: this.#fault, instances: instances.flat() };
+  }
+
+  /** A VM gives up its slot, which another one may get: resolves when no request goes to its address. */
+  async leave(address: string): Promise<void> {
+    const isSeated = this.#told?.seats.some((seats) =>
+      seats.some((seat) => seat.address?.split(":")[0] === address),
+    );
+    if (isSeated === true) await this.#inTurn(() => this.#bring());
+  }
+
+  /** Looks after the proxy until `stop`. Never rejects. */
+  async watch(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      if (this.#document.version > 0) await this.#inTurn(() => this.#bring());
+      await sleep(this.#fault === null ? LOOK_MS : FAULT_PAUSE_MS, undefined, {
+        signal: stop,
+        ref: false,
+      }).catch(() => undefined);
+    }
+    await this.#turn;
+  }
+
+  /** Ends the proxy. */
+  async end(): Promise<void> {
+    await this.#proxy.end();
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  async #store(document: EdgeDocument): Promise<void> {
+    await mkdir(this.#files.empty, { recursive: true, mode: 0o700 });
+    const path = join(this.#options.folder, STORED);
+    {
+      await using part = await open(`${path}.part`, "w", 0o600);
+      await part.writeFile(JSON.stringify(document));
+      await part.sync();
+    }
+    await rename(`${path}.part`, path);
+  }
+
+  /** Makes the proxy serve the document with what the VMs are now. */
+  async #bring(): Promise<void> {
+    const document = this.#document;
+    try {
+      const seating = seated(this.#seating, document);
+      const wanted = { seating, seats: await this.#seats(seating), routes: routeEntries(seating, document) };
+      const answers = await this.#proxy.answers();
+      if (answers && this.#told !== undefined && areEqual(this.#told, wanted)) return this.#note(document);
+      await this.#write(wanted);
+      if (!answers || this.#told === undefined || isGrown(this.#told.seating, seating))
+        await this.#start(answers);
+      else await this.#change(this.#told, wanted);
+      this.#seating = seating;
+      this.#told = wanted;
+      this.#note(document);
+    } catch (error) {
+      this.#told = undefined;
+      this.#fault = error instanceof ProxyFault ? error.message : "the proxy could not be told";
+      if (!this.#hasWarned)
+        this.#options.log.warn({ err: error }, "the proxy of apps does not serve as it should");
+      this.#hasWarned = true;
+    }
+  }
+
+  #note({ version }: EdgeDocument): void {
+    this.#served = version;
+    this.#fault = null;
+    this.#hasWarned = false;
+  }
+
+  async #start(isReload: boolean): Promise<void> {
+    await this.#proxy.start();
+    this.#options.log.info(
+      isReload ? "the proxy of apps has another configuration" : "the proxy of apps is started",
+    );
+  }
+
+  /** Where a command is refused, the proxy begins anew with the files. */
+  async #change(before: Told, after: Told): Promise<void> {
+    try {
+      await this.#proxy.command([
+        ...seatCommands(before, after),
+        ...routeCommands(this.#files.routes, before, after),
+      ]);
+      await this.#proxy.command(leavingCommands(before, after));
+    } catch (error) {
+      if (!(error instanceof ProxyFault)) throw error;
+      await this.#start(true);
+    }
+  }
+
+  async #write({ seating, seats, routes }: Told): Promise<void> {
+    const { uid, listen } = this.#options;
+    const address = (place: number, seat: number) => {
+      const at = seats[place]?.[seat];
+      return at?.state === "ready" ? at.address : undefined;
+    };
+    const lines = [...routes].map(([key, place]) => `${key} ${place}\n`).join("");
+    await replace(this.#files.routes, lines);
+    await replace(this.#files.config, configOf(seating, { files: this.#files, uid, listen, address }));
+  }
+
+  async #seats(seating: Seating): Promise<Seat[][]> {
+    const addresses = await this.#addresses(seating);
+    return seating.map(({ seats }) => {
+      const found = seats.map((instance) =>
+        instance === null ? undefined : addresses.get(nameOf(instance)),
+      );
+      const isWell = (instance: EdgeInstance) => !this.#options.vms.isFailing(instance);
+      // Where all fail, all go on getting requests: a check may be wrong, and nothing at all serves nobody.
+      const anyWell = seats.some(
+        (instance, seat) =>
+          instance !== null && instance.state === "serving" && found[seat] !== undefined && isWell(instance),
+      );
+      return seats.map((instance, seat): Seat => {
+        const at = found[seat];
+        if (instance === null || at === undefined) return { instance, address: undefined, state: "maint" };
+        const address = `${at}:${instance.port}`;
+        if (instance.state === "draining") return { instance, address, state: "drain" };
+        return { instance, address, state: !anyWell || isWell(instance) ? "ready" : "drain" };
+      });
+    });
+  }
+
+  /** Of all that run here, by VM and incarnation. */
+  async #addresses(seating: Seating): Promise<ReadonlyMap<string, string>> {
+    const byVm = Map.groupBy(
+      seating.flatMap(({ seats }) => seats.filter((seat) => seat !== null)),
+      nameOf,
+    );
+    const addresses = new Map<string, string>();
+    for (const [name, instances] of byVm) {
+      const ports = [...new Set(instances.map(({ port }) => port))].toSorted((a, b) => a - b);
+      const [vm] = instances;
+      const address = vm && (await this.#opened(vm, ports));
+      if (address !== undefined) addresses.set(name, address);
+    }
+    for (const [name, { vm }] of this.#published) if (!byVm.has(name)) await this.#opened(vm, []);
+    return addresses;
+  }
+
+  /** Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here. */
+  async #opened(vm: VmOf, ports: readonly number[]): Promise<string | undefined> {
+    const { vms } = this.#options;
+    const name = nameOf(vm);
+    if (vms.addressOf(vm) !== undefined && this.#published.get(name)?.ports !== ports.join())
+      await vms.publish(vm, ports).catch((cause: unknown) => {
+        if (vms.addressOf(vm) !== undefined)
+          throw new ProxyFault(`ports of ${vm.vm} cannot be opened`, { cause });
+      });
+    const address = vms.addressOf(vm);
+    if (address === undefined || ports.length === 0) this.#published.delete(name);
+    else this.#published.set(name, { vm, ports: ports.join() });
+    return address;
+  }
+
+  async #shown(place: number, seats: readonly Seat[]): Promise<EdgeState["instances"]> {
+    const { backend = null } = this.#told?.seating[place] ?? {};
+    if (backend === null) return [];
+    const drains = seats.some(({ state }) => state === "drain");
+    const sessions = drains ? await this.#proxy.sessions(placeName(place)).catch(() => undefined) : undefined;
+    return seats.flatMap(({ instance, state }, seat) => {
+      if (instance === null) return [];
+      const { vm, execution_id, port } = instance;
+      const status = state === "ready" ? "serving" : instance.state === "draining" ? "draining" : "out";
+      return [
+        { backend, vm, execution_id, port, status, sessions: sessions?.get(seatName(seat)) ?? 0 } as const,
+      ];
+    });
+  }
+}
+
+function nameOf({ vm, execution_id }: VmOf): string {
+  return `${vm} ${execution_id}`;
+}
+
+async function replace(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.part`, text, { mode: 0o600 });
+  await rename(`${path}.part`, path);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,88 @@
+// Places of backends in the proxy's configuration, and seats of their instances. The proxy knows its backends
+// and servers from its start on, so the configuration has empty ones for later: a document that finds places
+// and seats enough is applied without a reload. Pure.
+
+import type { EdgeDocument, EdgeInstance } from "@skerry/contract/host-api/edge";
+
+type Backend = EdgeDocument["backends"][number];
+type Protocol = Backend["protocol"];
+
+/** A backend of the configuration. */
+export interface Place {
+  readonly protocol: Protocol;
+  /** Null: nothing has it. */
+  readonly backend: string | null;
+  readonly seats: readonly (EdgeInstance | null)[];
+}
+
+export type Seating = readonly Place[];
+
+/** Places of each protocol at first; they double when none is free. */
+const PLACES_FIRST: Readonly<Record<Protocol, number>> = { http: 64, h2: 4 };
+/** Seats of a place at first; they double too. */
+const SEATS_FIRST = 8;
+
+const freePlace = (protocol: Protocol): Place => ({
+  protocol,
+  backend: null,
+  seats: Array.from({ length: SEATS_FIRST }, () => null),
+});
+
+/** Keeps what has a place and a seat there. */
+export function seated(before: Seating, { backends }: Pick<EdgeDocument, "backends">): Seating {
+  const byId = new Map(backends.map((backend) => [backend.id, backend]));
+  const places = before.map((place) => {
+    const wanted = place.backend === null ? undefined : byId.get(place.backend);
+    const isSame = wanted !== undefined && wanted.protocol === place.protocol;
+    return isSame ? withInstances(place, wanted) : emptied(place);
+  });
+  const known = new Set(places.map(({ backend }) => backend));
+  for (const backend of backends) {
+    if (known.has(backend.id)) continue;
+    const at = freeAt(places, backend.protocol);
+    places[at] = withInstances(places[at] ?? freePlace(backend.protocol), backend);
+  }
+  return places;
+}
+
+/** Whether the proxy needs another configuration, and not only other addresses in it. */
+export function isGrown(before: Seating, after: Seating): boolean {
+  return (
+    before.length !== after.length ||
+    after.some(({ seats }, index) => seats.length !== before[index]?.seats.length)
+  );
+}
+
+export function isSameInstance(
+  one: EdgeInstance | null | undefined,
+  other: EdgeInstance | null | undefined,
+): boolean {
+  if (one === null || one === undefined || other === null || other === undefined) return false;
+  return one.vm === other.vm && one.execution_id === other.execution_id && one.port === other.port;
+}
+
+/** Adds places where none is free. */
+function freeAt(places: Place[], protocol: Protocol): number {
+  const found = places.findIndex((place) => place.backend === null && place.protocol === protocol);
+  if (found >= 0) return found;
+  const at = places.length;
+  const own = places.filter((place) => place.protocol === protocol).length;
+  const count = own === 0 ? PLACES_FIRST[protocol] : own;
+  places.push(...Array.from({ length: count }, () => freePlace(protocol)));
+  return at;
+}
+
+function emptied({ protocol, seats }: Place): Place {
+  return { protocol, backend: null, seats: seats.map(() => null) };
+}
+
+function withInstances(place: Place, { id, instances }: Backend): Place {
+  const seats = place.seats.map((seat) => instances.find((one) => isSameInstance(one, seat)) ?? null);
+  for (const instance of instances) {
+    if (seats.some((seat) => isSameInstance(seat, instance))) continue;
+    const free = seats.indexOf(null);
+    if (free >= 0) seats[free] = instance;
+    else seats.push(instance, ...Array.from({ length: seats.length - 1 }, () => null));
+  }
+  return { protocol: place.protocol, backend: id, seats };
+}

@@ -1,0 +1,14 @@
+import { EdgeDocument, type EdgeState } from "@skerry/contract/host-api/edge";
+import type { Host } from "../app/host.ts";
+import type { HostServer } from "./conventions.ts";
+
+/** Of as many routes and backends as a document may have. */
+const BODY_MAX_BYTES = 32 * 1024 * 1024;
+
+export function registerEdge(server: HostServer, { edge }: Host): void {
+  server.get("/edge", (): Promise<EdgeState> => edge.state());
+
+  server.put("/edge", { bodyLimit: BODY_MAX_BYTES, schema: { body: EdgeDocument } }, (request) =>
+    edge.apply(request.body),
+  );
+}
