@@ -85,6 +85,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     [
       "commands/builds",
       "commands/copy",
+      "commands/apps",
       "commands/hosts",
       "commands/machines",
       "commands/organizations",

@@ -50,7 +50,7 @@ const about = {
     "try-kvm",
   ],
   secrets: ["secrets", "root-keys", "egress-inject"],
-  apps: ["edge"],
+  apps: ["apps", "edge"],
   watched: ["observability", "rest"],
   clients: ["cli", "python-client", "journeys"],
 } as const;
@@ -131,7 +131,7 @@ const rules: readonly Rule[] = [
     areas: ["templates", "hosts"],
   },
   { paths: ["packages/control/src/secrets/", "packages/control/src/sealing/"], areas: ["secrets"] },
-  { paths: ["packages/host/src/edge/"], areas: ["apps"] },
+  { paths: ["packages/host/src/edge/", "packages/control/src/apps/"], areas: ["apps"] },
   { paths: ["packages/control/src/e2b/"], areas: ["e2b"] },
   {
     paths: ["packages/control/src/metrics/", "packages/control/src/events/", "packages/control/src/usage/"],

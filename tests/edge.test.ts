@@ -1,4 +1,5 @@
-// The proxy in front of apps with real guests: requests come into a published port and nowhere else, whatever the guest's policy, its slot or its host process.
+// The proxy in front of apps with real guests: requests come into a published port and nowhere else, whatever
+// the guest's policy, its slot or its host process.
 
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";

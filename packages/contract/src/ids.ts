@@ -15,6 +15,9 @@ export const resourceIds = {
   /** A command that runs in a VM. */
   execution: "exe",
   move: "mov",
+  app: "app",
+  /** From one release of an app to another. */
+  deploy: "dpl",
 } as const;
 
 export const idKinds = {

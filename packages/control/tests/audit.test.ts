@@ -136,7 +136,7 @@ test("an action that there is not is refused, with the one that is meant", async
   const remedies: Readonly<Record<string, RegExp>> = {
     "sandbox.creat": /^Did you mean "sandbox\.create"\?$/,
     "token.forge": /^Use one of token\.create, token\.list, token\.revoke\.$/,
-    nonsense: /^Use one of audit\.export, audit\.list, .*, user\.get\.$/,
+    nonsense: /^Use one of app\.create, app\.delete, .*, user\.get\.$/,
   };
   for (const [action, remedy] of Object.entries(remedies)) {
     const answer = await world.call("GET", `/v1/audit?action=${action}`);

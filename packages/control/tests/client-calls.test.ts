@@ -82,7 +82,7 @@ function offeredBy(kind: Kind | "api"): readonly OperationId[] {
 
 /** The parameters of the path, and the text fields of the body, of an operation's call. */
 function aboutOf(id: OperationId, { path, body }: Call): At {
-  const names = { id: "", execution: "", path: "", port: "", name: "", host: "" };
+  const names = { id: "", execution: "", path: "", port: "", name: "", host: "", deploy: "" };
   const pattern = operations[id].path.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)").replace("*", "(?<path>.*)");
   const found = new RegExp(`^${pattern}$`).exec(decodeURIComponent(path.replace(/\?.*/, "")))?.groups;
   const inPath = { ...names, template: "", tag: "", user_id: "", ...found };
@@ -221,7 +221,15 @@ const otherMethods = [
     ...vmMethods.map((method) => `${name}.${method}`),
     ...fileMethods.map((method) => `${name}.files().${method}`),
   ]),
-  ...["organizations.members", "events", "builds.followLog", "machines.followLogs"],
+  ...[
+    "apps.list",
+    "apps.deploys",
+    "apps.releases",
+    "organizations.members",
+    "events",
+    "builds.followLog",
+    "machines.followLogs",
+  ],
   ...["templates.build", "templates.buildFolder", "templates.planFolder", "templates.push"],
   // For pages of the server.
   "logins.create",
@@ -231,7 +239,11 @@ test("each method of the TypeScript client is in a row, or makes the call of one
   const made = new Set<string>();
   const noted = callsOf(skerry, (name) => made.add(name));
   const said = { code: "x", name: "x", snapshot: "x", template: "x" };
-  const at = { ...{ id: "x", execution: "x", path: "/x", port: "1", name: "x", host: "x" }, body: {}, said };
+  const at = {
+    ...{ id: "x", execution: "x", path: "/x", port: "1", name: "x", host: "x", deploy: "x" },
+    body: {},
+    said,
+  };
   const called = documented.map(async (id) => {
     const sdk = generatedCalls.get(id)?.sdk ?? rowOf(id).sdk;
     if (typeof sdk === "function") await sdk(noted, { ...at, template: "x", tag: "x", user_id: "x" });
@@ -260,6 +272,7 @@ test("each operation that the Python client has a method for is in a row, by tha
 /** Commands that are about this machine, at a terminal, or another form of a row's, and the test that runs
  *  each. */
 const otherCommands: Readonly<Record<string, string>> = {
+  rollback: "packages/cli/tests/apps.test.ts",
   "auth login": "packages/cli/tests/organizations.test.ts",
   "auth logout": "packages/cli/tests/organizations.test.ts",
   "auth whoami": "packages/cli/tests/organizations.test.ts",

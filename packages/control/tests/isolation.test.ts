@@ -62,6 +62,7 @@ afterEach(async () => {
   await sql`delete from sandboxes`.execute(world.db);
   await sql`delete from machines`.execute(world.db);
   await sql`delete from builds`.execute(world.db);
+  await sql`delete from apps`.execute(world.db);
   world.host.vms.clear();
 });
 
@@ -177,6 +178,8 @@ const aboutTheCaller = new Set<OperationId>([
   "followEvents",
   "createMachine",
   "listMachines",
+  "createApp",
+  "listApps",
 ]);
 
 test.each(guarded)(
@@ -199,6 +202,7 @@ test.each(guarded)(
               "template_not_found",
               "build_not_found",
               "execution_not_found",
+              "app_not_found",
               "registry_credential_not_found",
               "secret_not_found",
               "token_not_found",

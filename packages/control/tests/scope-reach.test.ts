@@ -33,6 +33,8 @@ beforeAll(async () => {
     await world.createSandbox({ env, timeout: "2h" }),
     await world.createMachine({ env }),
   ];
+  await world.call("POST", "/v1/apps", { body: { name: "theirs" } });
+  await world.call("POST", "/v1/apps/theirs/deploys", { body: { template: "base", env } });
   const { sandboxID } = await createE2bSandbox(world, { network: { allowPublicTraffic: false } });
   const e2b = nativeId(sandboxID);
   for (const path of [`sandboxes/${sandbox.id}`, `sandboxes/${e2b}`, `machines/${machine.id}`])

@@ -22,6 +22,28 @@ export const flags = {
       words: ["sandbox", "machine"],
     },
   ],
+  createApp: [
+    {
+      field: "name",
+      help: "letters, digits and dashes: it is part of the app's address",
+      kind: "text",
+      placeholder: "name",
+    },
+    {
+      field: "scale",
+      help: "instances of each group, at most 20. Groups that are left out have one",
+      kind: "pairs",
+      placeholder: "KEY=VALUE",
+    },
+  ],
+  updateApp: [
+    {
+      field: "scale",
+      help: "of these groups; the others stay as they are",
+      kind: "pairs",
+      placeholder: "KEY=VALUE",
+    },
+  ],
   tagTemplate: [
     {
       field: "template",
@@ -80,6 +102,8 @@ export const flags = {
         "machines:read",
         "machines:write",
         "machines:execute",
+        "apps:read",
+        "apps:write",
         "templates:read",
         "templates:write",
         "secrets:read",

@@ -39,7 +39,7 @@ const EXECUTIONS =
   "`skerry sandbox executions ID` and `skerry machine executions ID` list them; `attach` and `kill` take one of them.";
 
 const DEPLOY =
-  "`skerry template build FOLDER` makes a template of a folder, and `skerry machine create --template NAME` keeps it running.";
+  "`skerry template build FOLDER` makes a template of a folder, and `skerry deploy APP --template NAME --port 8080` serves it.";
 const VOLUMES =
   "Skerry has no volumes. The disk of a machine or of a persistent sandbox stays through stops and pauses, and `skerry snapshot` keeps its states.";
 const DATABASES =
@@ -58,7 +58,7 @@ const PULL = "`skerry template build --image REFERENCE --name NAME` makes a temp
 const INIT =
   "Nothing has to be set up in a folder: `skerry login` saves a server, and `skerry template build FOLDER` detects what a folder is.";
 const SCALE =
-  "`skerry machine update ID --size SIZE` gives a machine another size; more of them are more machines.";
+  "`skerry app scale APP web=3` sets how many instances an app has, and `skerry machine update ID --size SIZE` gives a machine another size.";
 const UPDATE =
   "`skerry machine update ID` and `skerry sandbox update ID` change one. On the server's machine `skerry upgrade` has a new version run.";
 const ENV =
@@ -85,7 +85,7 @@ const hints: Readonly<Record<string, Words>> = {
     ...{ image: IMAGES, images: IMAGES, pull: PULL, init: INIT, scale: SCALE, env: ENV },
     update: UPDATE,
     ...{ token: TOKENS, tokens: TOKENS },
-    ...{ deploy: DEPLOY, launch: DEPLOY, app: DEPLOY, apps: DEPLOY },
+    ...{ launch: DEPLOY, apps: "`skerry app list` lists them." },
     ...{ secrets: "`skerry secret list` lists them.", volume: VOLUMES, volumes: VOLUMES },
     ...{ db: DATABASES, database: DATABASES, databases: DATABASES, postgres: DATABASES },
     ...{ config: SETTINGS, context: SETTINGS, limits: LIMITS, "set-limits": LIMITS },

@@ -6,6 +6,7 @@ import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { Cli } from "../cli.ts";
 import { registerApiCommand } from "../commands/api.ts";
+import { registerAppCommands } from "../commands/apps/app.ts";
 import { registerAuditCommands } from "../commands/audit.ts";
 import { registerBuildCommands } from "../commands/builds/build.ts";
 import { registerE2bCommands } from "../commands/e2b.ts";
@@ -77,6 +78,8 @@ export function registerClientCommands(program: Command, cli: Cli): Command {
   registerRuns(program, cli);
   registerEitherVmCommands(program, cli);
   registerCp(program, cli);
+  program.commandsGroup("Apps:");
+  registerAppCommands(program, cli);
   program.commandsGroup("Build:");
   registerTemplateCommands(program, cli);
   registerBuildCommands(program, cli);

@@ -2,6 +2,12 @@
 // packages/control/src/app/write-openapi.ts. An action that is not here does not compile.
 
 export const auditActions = [
+  "app.create",
+  "app.delete",
+  "app.deploy",
+  "app.get",
+  "app.list",
+  "app.update",
   "audit.export",
   "audit.list",
   "authority.get",
@@ -21,6 +27,10 @@ export const auditActions = [
   "cache.clear",
   "cache.list",
   "clock.step",
+  "deploy.cancel",
+  "deploy.fail",
+  "deploy.get",
+  "deploy.list",
   "event.follow",
   "execution.get",
   "execution.list",
@@ -95,6 +105,7 @@ export const auditActions = [
   "registry.delete",
   "registry.list",
   "registry.set",
+  "release.list",
   "sandbox.adopt",
   "sandbox.create",
   "sandbox.destroy",

@@ -30,8 +30,8 @@ export const scopeReach = {
   },
   templates: {
     what: "Files of the organization's templates",
-    by: [["templates:write"], ["machines:write"], ["sandboxes:write", "sandboxes:execute"]],
-    how: "A build's steps, a machine's command, and commands in a new sandbox read what is in the template.",
+    by: [["templates:write"], ["machines:write"], ["apps:write"], ["sandboxes:write", "sandboxes:execute"]],
+    how: "A build's steps, the command of a machine or of an app, and commands in a new sandbox read what is in the template.",
   },
   buildLogs: {
     what: "Logs of builds: what their steps print",
@@ -47,10 +47,16 @@ export const scopeReach = {
     what: "Values of secrets that no sandbox or machine was created with",
     by: [
       ["secrets:read", "machines:write"],
+      ["secrets:read", "apps:write"],
       ["secrets:read", "templates:write"],
       ["secrets:read", "sandboxes:write"],
     ],
-    how: "No call reads a value. A machine's command, commands in a new sandbox and a build's Dockerfile read the secrets that they are given, and a rule of an egress policy sends one to the host that it names.",
+    how: "No call reads a value. The command of a machine or of an app, commands in a new sandbox and a build's Dockerfile read the secrets that they are given, and a rule of an egress policy sends one to the host that it names.",
+  },
+  appEnv: {
+    what: "The environment of an app's releases",
+    by: [["apps:write"]],
+    how: "A deploy of the release with another command has it, and the app's address answers what that prints.",
   },
   members: {
     what: "What other members may",

@@ -7,6 +7,7 @@ export const tags = [
   },
   { name: "snapshots", description: "Moments of sandboxes, to begin at and to go back to." },
   { name: "machines", description: "MicroVMs that keep running, and keep their disk." },
+  { name: "apps", description: "Releases of a program, with instances behind an address." },
   { name: "templates", description: "What microVMs are made of, and in which sizes." },
   { name: "secrets", description: "Values that are written and never read." },
   { name: "events", description: "What changes, as it changes." },

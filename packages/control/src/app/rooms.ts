@@ -1,5 +1,6 @@
 // All rooms that have a `room.ts`, in the order of their floors. A new room is a line here.
 
+import { appsRoom } from "../apps/room.ts";
 import { auditRoom } from "../audit/room.ts";
 import { buildsRoom } from "../builds/room.ts";
 import { capacityRoom } from "../capacity/room.ts";
@@ -52,6 +53,7 @@ const manifests = [
   sandboxesRoom,
   machinesRoom,
   buildsRoom,
+  appsRoom,
   clientsRoom,
   docsRoom,
   platformRoom,

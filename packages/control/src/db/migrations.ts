@@ -68,6 +68,7 @@ import { secrets } from "./migrations/0072-secrets.ts";
 import { vmSecrets } from "./migrations/0073-vm-secrets.ts";
 import { injectedEvents } from "./migrations/0074-injected-events.ts";
 import { injectedCounts } from "./migrations/0075-injected-counts.ts";
+import { apps } from "./migrations/0076-apps.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -141,6 +142,7 @@ const migrations = [
   { number: 73, name: "vm-secrets", text: vmSecrets },
   { number: 74, name: "injected-events", text: injectedEvents },
   { number: 75, name: "injected-counts", text: injectedCounts },
+  { number: 76, name: "apps", text: apps },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

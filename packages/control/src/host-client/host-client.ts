@@ -23,6 +23,7 @@ import {
 } from "@skerry/contract/host-api/vm";
 import { CheckCalls } from "./check-calls.ts";
 import { Deadline } from "./deadline.ts";
+import { EdgeCalls } from "./edge-calls.ts";
 import { ExecutionCalls } from "./execution-calls.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { FileCalls } from "./file-calls.ts";
@@ -74,6 +75,8 @@ export class HostClient {
   /** Commands that run on when their reader goes. */
   readonly executions: ExecutionCalls;
   readonly checks: CheckCalls;
+  /** The proxy in front of apps. */
+  readonly edge: EdgeCalls;
   readonly files: FileCalls;
   readonly snapshots: SnapshotCalls;
   readonly metrics: MetricCalls;
@@ -93,6 +96,7 @@ export class HostClient {
     this.savedMoves = new SavedMoveCalls(this.#transport);
     this.executions = new ExecutionCalls(this.#transport, this.#lasting);
     this.checks = new CheckCalls(this.#transport);
+    this.edge = new EdgeCalls(this.#transport);
     this.files = new FileCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
     this.metrics = new MetricCalls(this.#transport);

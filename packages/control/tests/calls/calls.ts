@@ -3,6 +3,7 @@
 // throws here.
 
 import { operations, type OperationId } from "../../src/app/operations.ts";
+import { appCalls } from "./app-calls.ts";
 import { buildCalls } from "./build-calls.ts";
 import { call, type Prepare } from "./call.ts";
 import { hostCalls } from "./host-calls.ts";
@@ -17,6 +18,7 @@ const byHand: Partial<Readonly<Record<OperationId, Prepare>>> = {
   ...hostCalls,
   ...organizationCalls,
   ...buildCalls,
+  ...appCalls,
   ...secretCalls,
   ...sandboxCalls,
   ...machineCalls,

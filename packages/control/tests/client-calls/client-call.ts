@@ -15,6 +15,7 @@ export interface At {
   readonly port: string;
   readonly name: string;
   readonly host: string;
+  readonly deploy: string;
   readonly template: string;
   readonly tag: string;
   readonly user_id: string;

@@ -2,6 +2,7 @@
 // declaration. An operation whose methods are generated needs none.
 
 import type { OperationId } from "../../src/app/operations.ts";
+import { appClientCalls } from "./app-client-calls.ts";
 import { buildClientCalls } from "./build-client-calls.ts";
 import type { ClientCall } from "./client-call.ts";
 import { hostClientCalls } from "./host-client-calls.ts";
@@ -16,6 +17,7 @@ export const clientCalls: Partial<Readonly<Record<OperationId, ClientCall>>> = {
   ...hostClientCalls,
   ...organizationClientCalls,
   ...buildClientCalls,
+  ...appClientCalls,
   ...secretClientCalls,
   ...sandboxClientCalls,
   ...machineClientCalls,

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import { serveCommands } from "./fake-commands.ts";
 import { FakeChecks } from "./fake-checks.ts";
+import { FakeEdge } from "./fake-edge.ts";
 import { serveEgress } from "./fake-egress.ts";
 import { serveFiles } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
@@ -33,6 +34,7 @@ export class FakeHost extends FakeHostState {
   aborted = 0;
   readonly executions = new FakeExecutions();
   readonly checks = new FakeChecks();
+  readonly edge = new FakeEdge();
   readonly ports = new FakePorts();
   #server: Server | undefined;
 
@@ -92,6 +94,7 @@ export class FakeHost extends FakeHostState {
     this.urls.push(call.url.href);
     const answered =
       this.checks.serve(this, call) ??
+      this.edge.serve(call) ??
       serveHost(this, call) ??
       serveLife(this, call) ??
       this.console.serve(call) ??

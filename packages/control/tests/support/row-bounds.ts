@@ -9,6 +9,9 @@ import {
   SECRETS_MAX,
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
+import { APPS_MAX } from "@skerry/contract/apps/app-bounds";
+import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
+import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
 import { EVENTS_PER_DAY } from "../../src/audit/audit-trail.ts";
 import { LOG_MAX_BYTES, LOGS_MAX_BYTES } from "../../src/builds/build-log-store.ts";
@@ -80,6 +83,28 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
       CHANGES,
     rowBytes: 300,
     because: "The newest of each VM are kept (0051-bounded-rows.ts), for as long as its row is there.",
+  },
+  apps: { rows: APPS_MAX, rowBytes: 1_000, because: "They have a bound." },
+  releases: {
+    // Those that run are kept beside the newest.
+    rows: APPS_MAX * (RELEASES_MAX + 10),
+    rowBytes: RELEASE_MAX_BYTES + 300,
+    because: "The newest of each app are kept, and have a bound each.",
+  },
+  deploys: {
+    rows: APPS_MAX * (DEPLOYS_MAX + 1),
+    rowBytes: 1_500,
+    because: "The newest of each app are kept.",
+  },
+  app_instances: {
+    rows: limits.quota_machines + CREATIONS,
+    rowBytes: 300,
+    because: "One for each machine of an app.",
+  },
+  injected_counts: {
+    rows: limits.quota_sandboxes + FAILED_MAX + limits.quota_machines,
+    rowBytes: 20_000,
+    because: "One for each VM with rules, of the hosts that its rules name.",
   },
   machine_ends: {
     rows: 100 * (limits.quota_machines + endedMachines.rowsMax),

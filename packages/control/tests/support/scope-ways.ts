@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { FRIENDLY_PORT } from "./fake-ports.ts";
 import { says, SECRET, type Body, type Holder, type Theirs, type Way } from "./holder.ts";
+import { appWays } from "./app-ways.ts";
 import { secretWays } from "./secret-ways.ts";
 
 async function open(by: Holder, vm: string): Promise<void> {
@@ -225,6 +226,7 @@ export const ways: readonly Way[] = [
     (by, theirs) => by.call("PUT", "/v1/templates/theirs/tags/stable", { template: theirs.template }),
   ],
   ...secretWays,
+  ...appWays,
   [
     "members",
     "raises a role",

@@ -91,7 +91,10 @@ export class Edge {
     return edge;
   }
 
-  /** Serves the document, unless a later one is there. Never throws for the proxy's faults: the state tells them. */
+  /**
+   * Serves the document, unless a later one is there. Never throws for the proxy's faults: the state tells
+   * them.
+   */
   async apply(document: EdgeDocument): Promise<EdgeState> {
     await this.#inTurn(async () => {
       if (document.version < this.#document.version) return;
@@ -252,7 +255,9 @@ export class Edge {
     return addresses;
   }
 
-  /** Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here. */
+  /**
+   * Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here.
+   */
   async #opened(vm: VmOf, ports: readonly number[]): Promise<string | undefined> {
     const { vms } = this.#options;
     const name = nameOf(vm);

@@ -25,7 +25,10 @@ export interface ConfigFacts {
 
 /** A seat that is empty. */
 export const NOWHERE = "127.0.0.1:1";
-/** Two for each request that is under way, where the machine allows so many: the proxy takes as many connections as it has files for. */
+/**
+ * Two for each request that is under way, where the machine allows so many: the proxy takes as many
+ * connections as it has files for.
+ */
 const FILES_MAX = 40_000;
 /** Requests that one instance works on at once; the others wait. */
 const REQUESTS_PER_INSTANCE = 500;

@@ -30,7 +30,10 @@ export class Haproxy {
     this.#cgroup = cgroup;
   }
 
-  /** Begins with the files. A former process that is left goes on with the connections that it has, and ends after them. */
+  /**
+   * Begins with the files. A former process that is left goes on with the connections that it has, and ends
+   * after them.
+   */
   async start(): Promise<void> {
     const { config, pid, socket } = this.#files;
     const former = await this.#pids();

@@ -39,7 +39,10 @@ export function areEqual(before: Told, after: Told): boolean {
   );
 }
 
-/** Seats that get an instance, or another state. An instance that comes takes the seat of one that has left only after its connections were cut. */
+/**
+ * Seats that get an instance, or another state. An instance that comes takes the seat of one that has left
+ * only after its connections were cut.
+ */
 export function seatCommands(before: Told, after: Told): string[] {
   return pairs(before, after).flatMap(({ name, was, is }) => {
     if (is.instance === null || is.address === undefined) return [];

@@ -16,6 +16,175 @@ SizeName = Literal[
     "performance-16x",
 ]
 
+AppStatus = Literal[
+    "active",
+    "deleting",
+]
+
+AppDeployStatus = Literal[
+    "queued",
+    "starting",
+    "checking",
+    "switching",
+    "draining",
+    "live",
+    "failed",
+    "canceled",
+    "superseded",
+]
+
+AppDeployReasonCode = Literal[
+    "bad_request",
+    "unknown_field",
+    "invalid_duration",
+    "invalid_env",
+    "invalid_path",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "egress_forbidden",
+    "invalid_signature",
+    "url_expired",
+    "not_found",
+    "sandbox_not_found",
+    "machine_not_found",
+    "token_not_found",
+    "organization_not_found",
+    "user_not_found",
+    "template_not_found",
+    "host_not_found",
+    "snapshot_not_found",
+    "build_not_found",
+    "execution_not_found",
+    "move_not_found",
+    "app_not_found",
+    "deploy_not_found",
+    "member_not_found",
+    "vm_not_found",
+    "file_not_found",
+    "registry_credential_not_found",
+    "secret_not_found",
+    "service_not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "upgrade_required",
+    "name_taken",
+    "host_name_taken",
+    "host_not_empty",
+    "host_silent",
+    "host_not_removable",
+    "join_token_used",
+    "idempotency_conflict",
+    "idempotency_in_progress",
+    "already_member",
+    "organization_not_empty",
+    "operator_organization",
+    "last_owner",
+    "sandbox_not_running",
+    "sandbox_expired",
+    "sandbox_not_persistent",
+    "machine_not_running",
+    "machine_destroyed",
+    "vm_not_running",
+    "vm_in_use",
+    "owned",
+    "stale_execution",
+    "not_snapshotable",
+    "snapshot_damaged",
+    "snapshot_incompatible",
+    "snapshot_has_secrets",
+    "template_in_use",
+    "template_lost",
+    "build_over",
+    "build_needs_no_context",
+    "context_mismatch",
+    "build_canceled",
+    "deploy_over",
+    "app_deleting",
+    "move_refused",
+    "disk_gone",
+    "layer_missing",
+    "disk_unreadable",
+    "control_superseded",
+    "execution_input_closed",
+    "path_is_directory",
+    "path_not_directory",
+    "path_not_file",
+    "directory_not_empty",
+    "vm_outdated",
+    "port_not_listening",
+    "version_mismatch",
+    "upload_incomplete",
+    "payload_too_large",
+    "context_too_large",
+    "unsupported_media_type",
+    "range_not_satisfiable",
+    "unknown_template",
+    "invalid_build",
+    "app_not_detected",
+    "unknown_snapshot",
+    "unknown_size",
+    "size_too_large",
+    "timeout_too_long",
+    "invalid_cidr",
+    "invalid_port",
+    "invalid_domain",
+    "egress_conflict",
+    "host_unreachable",
+    "workdir_not_found",
+    "vm_user_not_found",
+    "stdin_not_supported",
+    "permission_denied",
+    "disk_full",
+    "build_step_failed",
+    "build_out_of_memory",
+    "step_timed_out",
+    "build_timed_out",
+    "template_start_failed",
+    "invalid_manifest",
+    "release_not_found",
+    "instance_failed",
+    "deploy_timed_out",
+    "image_not_found",
+    "image_invalid",
+    "registry_denied",
+    "registry_unreachable",
+    "context_missing",
+    "program_missing",
+    "archive_refused",
+    "too_many_watches",
+    "too_many_tags",
+    "headers_too_large",
+    "sandbox_busy",
+    "machine_busy",
+    "rate_limited",
+    "too_many_streams",
+    "canceled",
+    "internal",
+    "secret_damaged",
+    "not_implemented",
+    "guest_failed",
+    "stored_layer_damaged",
+    "move_failed",
+    "no_capacity",
+    "template_not_ready",
+    "host_unavailable",
+    "host_draining",
+    "vm_moving",
+    "database_unavailable",
+    "secrets_unavailable",
+    "object_store_unavailable",
+    "shutting_down",
+    "guest_timeout",
+]
+
+AppInstancesState = Literal[
+    "starting",
+    "serving",
+    "draining",
+    "failed",
+]
+
 AuditEventActorKind = Literal[
     "user",
     "system",
@@ -100,6 +269,8 @@ BuildErrorCode = Literal[
     "build_not_found",
     "execution_not_found",
     "move_not_found",
+    "app_not_found",
+    "deploy_not_found",
     "member_not_found",
     "vm_not_found",
     "file_not_found",
@@ -140,6 +311,8 @@ BuildErrorCode = Literal[
     "build_needs_no_context",
     "context_mismatch",
     "build_canceled",
+    "deploy_over",
+    "app_deleting",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -180,6 +353,10 @@ BuildErrorCode = Literal[
     "step_timed_out",
     "build_timed_out",
     "template_start_failed",
+    "invalid_manifest",
+    "release_not_found",
+    "instance_failed",
+    "deploy_timed_out",
     "image_not_found",
     "image_invalid",
     "registry_denied",
@@ -223,6 +400,173 @@ BuiltInTemplateStatus = Literal[
     "on_demand",
     "building",
     "failed",
+]
+
+DeployStatus = Literal[
+    "queued",
+    "starting",
+    "checking",
+    "switching",
+    "draining",
+    "live",
+    "failed",
+    "canceled",
+    "superseded",
+]
+
+DeployReasonCode = Literal[
+    "bad_request",
+    "unknown_field",
+    "invalid_duration",
+    "invalid_env",
+    "invalid_path",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "egress_forbidden",
+    "invalid_signature",
+    "url_expired",
+    "not_found",
+    "sandbox_not_found",
+    "machine_not_found",
+    "token_not_found",
+    "organization_not_found",
+    "user_not_found",
+    "template_not_found",
+    "host_not_found",
+    "snapshot_not_found",
+    "build_not_found",
+    "execution_not_found",
+    "move_not_found",
+    "app_not_found",
+    "deploy_not_found",
+    "member_not_found",
+    "vm_not_found",
+    "file_not_found",
+    "registry_credential_not_found",
+    "secret_not_found",
+    "service_not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "upgrade_required",
+    "name_taken",
+    "host_name_taken",
+    "host_not_empty",
+    "host_silent",
+    "host_not_removable",
+    "join_token_used",
+    "idempotency_conflict",
+    "idempotency_in_progress",
+    "already_member",
+    "organization_not_empty",
+    "operator_organization",
+    "last_owner",
+    "sandbox_not_running",
+    "sandbox_expired",
+    "sandbox_not_persistent",
+    "machine_not_running",
+    "machine_destroyed",
+    "vm_not_running",
+    "vm_in_use",
+    "owned",
+    "stale_execution",
+    "not_snapshotable",
+    "snapshot_damaged",
+    "snapshot_incompatible",
+    "snapshot_has_secrets",
+    "template_in_use",
+    "template_lost",
+    "build_over",
+    "build_needs_no_context",
+    "context_mismatch",
+    "build_canceled",
+    "deploy_over",
+    "app_deleting",
+    "move_refused",
+    "disk_gone",
+    "layer_missing",
+    "disk_unreadable",
+    "control_superseded",
+    "execution_input_closed",
+    "path_is_directory",
+    "path_not_directory",
+    "path_not_file",
+    "directory_not_empty",
+    "vm_outdated",
+    "port_not_listening",
+    "version_mismatch",
+    "upload_incomplete",
+    "payload_too_large",
+    "context_too_large",
+    "unsupported_media_type",
+    "range_not_satisfiable",
+    "unknown_template",
+    "invalid_build",
+    "app_not_detected",
+    "unknown_snapshot",
+    "unknown_size",
+    "size_too_large",
+    "timeout_too_long",
+    "invalid_cidr",
+    "invalid_port",
+    "invalid_domain",
+    "egress_conflict",
+    "host_unreachable",
+    "workdir_not_found",
+    "vm_user_not_found",
+    "stdin_not_supported",
+    "permission_denied",
+    "disk_full",
+    "build_step_failed",
+    "build_out_of_memory",
+    "step_timed_out",
+    "build_timed_out",
+    "template_start_failed",
+    "invalid_manifest",
+    "release_not_found",
+    "instance_failed",
+    "deploy_timed_out",
+    "image_not_found",
+    "image_invalid",
+    "registry_denied",
+    "registry_unreachable",
+    "context_missing",
+    "program_missing",
+    "archive_refused",
+    "too_many_watches",
+    "too_many_tags",
+    "headers_too_large",
+    "sandbox_busy",
+    "machine_busy",
+    "rate_limited",
+    "too_many_streams",
+    "canceled",
+    "internal",
+    "secret_damaged",
+    "not_implemented",
+    "guest_failed",
+    "stored_layer_damaged",
+    "move_failed",
+    "no_capacity",
+    "template_not_ready",
+    "host_unavailable",
+    "host_draining",
+    "vm_moving",
+    "database_unavailable",
+    "secrets_unavailable",
+    "object_store_unavailable",
+    "shutting_down",
+    "guest_timeout",
+]
+
+DeployCreateRequestServicesProtocol = Literal[
+    "http",
+    "h2",
+]
+
+DeployCreateRequestStrategy = Literal[
+    "rolling",
+    "bluegreen",
 ]
 
 DirectoryEntryType = Literal[
@@ -285,6 +629,8 @@ ErrorCode = Literal[
     "build_not_found",
     "execution_not_found",
     "move_not_found",
+    "app_not_found",
+    "deploy_not_found",
     "member_not_found",
     "vm_not_found",
     "file_not_found",
@@ -325,6 +671,8 @@ ErrorCode = Literal[
     "build_needs_no_context",
     "context_mismatch",
     "build_canceled",
+    "deploy_over",
+    "app_deleting",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -365,6 +713,10 @@ ErrorCode = Literal[
     "step_timed_out",
     "build_timed_out",
     "template_start_failed",
+    "invalid_manifest",
+    "release_not_found",
+    "instance_failed",
+    "deploy_timed_out",
     "image_not_found",
     "image_invalid",
     "registry_denied",
@@ -583,6 +935,8 @@ Scope = Literal[
     "machines:read",
     "machines:write",
     "machines:execute",
+    "apps:read",
+    "apps:write",
     "templates:read",
     "templates:write",
     "secrets:read",
@@ -607,6 +961,16 @@ MoveStatus = Literal[
     "done",
     "canceled",
     "failed",
+]
+
+ReleaseManifestServicesProtocol = Literal[
+    "http",
+    "h2",
+]
+
+ReleaseManifestStrategy = Literal[
+    "rolling",
+    "bluegreen",
 ]
 
 ResourceEventKind = Literal[
@@ -719,6 +1083,8 @@ VmEventKind = Literal[
 #: The HTTP status that each error code comes with.
 ERROR_STATUS: Mapping[str, int] = {
     "already_member": 409,
+    "app_deleting": 409,
+    "app_not_found": 404,
     "archive_refused": 422,
     "bad_request": 400,
     "build_canceled": 409,
@@ -728,6 +1094,8 @@ ERROR_STATUS: Mapping[str, int] = {
     "context_missing": 422,
     "context_too_large": 413,
     "database_unavailable": 503,
+    "deploy_not_found": 404,
+    "deploy_over": 409,
     "directory_not_empty": 409,
     "disk_full": 422,
     "disk_gone": 409,
@@ -757,6 +1125,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "invalid_domain": 400,
     "invalid_duration": 400,
     "invalid_env": 400,
+    "invalid_manifest": 422,
     "invalid_path": 400,
     "invalid_port": 400,
     "invalid_signature": 403,
@@ -786,6 +1155,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "range_not_satisfiable": 416,
     "rate_limited": 429,
     "registry_credential_not_found": 404,
+    "release_not_found": 404,
     "request_timeout": 408,
     "sandbox_busy": 429,
     "sandbox_expired": 409,
@@ -827,6 +1197,80 @@ ERROR_STATUS: Mapping[str, int] = {
     "vm_outdated": 409,
     "workdir_not_found": 422,
 }
+
+
+class AppDeployReason(TypedDict):
+    code: AppDeployReasonCode
+    message: str
+    #: The machine that failed it. It is kept until the next deploy, with its log.
+    instance: Optional[str]
+    exit_code: Optional[int]
+
+
+class AppDeploy(TypedDict):
+    id: str
+    app_id: str
+    #: Number of the release that it brings.
+    release: int
+    #: `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the
+    #: requests that they have. `superseded`: a later deploy took its place.
+    status: AppDeployStatus
+    #: Why it failed.
+    reason: Optional[AppDeployReason]
+    #: The user who deployed.
+    created_by: Optional[str]
+    created_at: str
+    #: When its `timeout` is over.
+    ends_by: str
+    finished_at: Optional[str]
+
+
+class AppInstances(TypedDict):
+    machine_id: str
+    #: Group and number, such as `web.3`.
+    name: str
+    release: int
+    #: `serving`: it is well, and a group with a service gets requests. `failed`: it was part of a deploy that failed,
+    #: and is kept for its log.
+    state: AppInstancesState
+    created_at: str
+
+
+class App(TypedDict):
+    id: str
+    name: str
+    status: AppStatus
+    #: The name under which hosts serve it, at the address of `SKERRY_EDGE_HTTP`. Null: another organization's app has
+    #: the name.
+    host: Optional[str]
+    #: Instances of each group, at most 20. Groups that are left out have one.
+    scale: Dict[str, int]
+    #: Number of the release that is live; null: none is yet.
+    release: Optional[int]
+    #: The last one.
+    deploy: Optional[AppDeploy]
+    instances: List[AppInstances]
+    created_at: str
+
+
+class _AppCreateRequestRequired(TypedDict):
+    #: Letters, digits and dashes: it is part of the app's address.
+    name: str
+
+
+class AppCreateRequest(_AppCreateRequestRequired, total=False):
+    #: Instances of each group, at most 20. Groups that are left out have one.
+    scale: Dict[str, int]
+
+
+class AppList(TypedDict):
+    items: List[App]
+    next_cursor: Optional[str]
+
+
+class AppUpdateRequest(TypedDict, total=False):
+    #: Of these groups; the others stay as they are.
+    scale: Dict[str, int]
 
 
 class AuditEventActor(TypedDict):
@@ -1234,6 +1678,114 @@ class ClearedCache(TypedDict):
     entries: int
     #: What their layers take on the disks of hosts.
     bytes: int
+
+
+class DeployReason(TypedDict):
+    code: DeployReasonCode
+    message: str
+    #: The machine that failed it. It is kept until the next deploy, with its log.
+    instance: Optional[str]
+    exit_code: Optional[int]
+
+
+class Deploy(TypedDict):
+    id: str
+    app_id: str
+    #: Number of the release that it brings.
+    release: int
+    #: `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the
+    #: requests that they have. `superseded`: a later deploy took its place.
+    status: DeployStatus
+    #: Why it failed.
+    reason: Optional[DeployReason]
+    #: The user who deployed.
+    created_by: Optional[str]
+    created_at: str
+    #: When its `timeout` is over.
+    ends_by: str
+    finished_at: Optional[str]
+
+
+_DeployCreateRequestSecretsReserved = TypedDict("_DeployCreateRequestSecretsReserved", {"as": str}, total=False)
+
+
+class _DeployCreateRequestSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+
+
+class DeployCreateRequestSecrets(_DeployCreateRequestSecretsNamed, _DeployCreateRequestSecretsReserved):
+    pass
+
+
+class DeployCreateRequestProcessesValue(TypedDict, total=False):
+    #: Shell command line of the main process. Default: none; the instance runs what its template has running.
+    command: str
+    #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
+    size: SizeName
+
+
+class DeployCreateRequestServicesCheck(TypedDict, total=False):
+    #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
+    #: not followed. Needs `port`.
+    path: str
+    #: Of the guest, for `path`.
+    port: int
+    #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
+    #: `path` and `port`.
+    command: str
+    #: From the beginning of one check to that of the next, from 1s to 1h. Default: `10s`.
+    interval: str
+    #: A check that has not passed by then has failed; from 100ms to 1m. Default: `5s`.
+    timeout: str
+    #: Failed checks in a row that make it `failing`. Default: `3`.
+    failures: int
+    #: From the start, until a first check has passed: failed checks do not count; at most 1h, `0s` for none. Default:
+    #: `30s`.
+    grace: str
+    #: Stop the machine when it is `failing`, and start it again by its restart policy, as after a run that failed.
+    #: With the policy `no` it goes on. Default: `false`.
+    restart: bool
+
+
+class _DeployCreateRequestServicesRequired(TypedDict):
+    group: str
+    port: int
+
+
+class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=False):
+    #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
+    protocol: DeployCreateRequestServicesProtocol
+    #: When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.
+    check: DeployCreateRequestServicesCheck
+
+
+class DeployCreateRequest(TypedDict, total=False):
+    #: Template that the instances begin with. Either this or `release` is needed.
+    template: str
+    #: Number of an earlier release, whose template, environment and processes are taken over.
+    release: int
+    #: Environment of all instances. Default: that of the release before.
+    env: Dict[str, str]
+    #: Secrets of the organization to have in the environment. Each start gives it their versions of that moment. Needs
+    #: the scope `secrets:read` as well, because what runs in the VM reads them.
+    secrets: List[DeployCreateRequestSecrets]
+    #: Groups of instances that are alike, by name. Default: `web` alone.
+    processes: Dict[str, DeployCreateRequestProcessesValue]
+    #: Groups that take requests, at most one port of each. The first one has the app's address. Default: none.
+    services: List[DeployCreateRequestServices]
+    #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
+    #: when all are well. Default: `rolling`.
+    strategy: DeployCreateRequestStrategy
+    #: How long an instance that is replaced may go on with requests that it has, at most 1h. Default: `30s`.
+    drain_timeout: str
+    #: How long the whole deploy may take, at most 1h. Default: `5m`.
+    timeout: str
+
+
+class DeployList(TypedDict):
+    items: List[Deploy]
+    next_cursor: Optional[str]
 
 
 class _DirectoryEntryRequired(TypedDict):
@@ -2709,6 +3261,81 @@ class RegistryCredentialRequest(TypedDict):
     username: str
     #: Or a token that the registry takes as one. No answer of the API has it.
     password: str
+
+
+class ReleaseManifestProcessesValue(TypedDict, total=False):
+    #: Shell command line of the main process. Default: none; the instance runs what its template has running.
+    command: str
+    #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
+    size: SizeName
+
+
+class ReleaseManifestServicesCheck(TypedDict, total=False):
+    #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
+    #: not followed. Needs `port`.
+    path: str
+    #: Of the guest, for `path`.
+    port: int
+    #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
+    #: `path` and `port`.
+    command: str
+    #: From the beginning of one check to that of the next, from 1s to 1h. Default: `10s`.
+    interval: str
+    #: A check that has not passed by then has failed; from 100ms to 1m. Default: `5s`.
+    timeout: str
+    #: Failed checks in a row that make it `failing`. Default: `3`.
+    failures: int
+    #: From the start, until a first check has passed: failed checks do not count; at most 1h, `0s` for none. Default:
+    #: `30s`.
+    grace: str
+    #: Stop the machine when it is `failing`, and start it again by its restart policy, as after a run that failed.
+    #: With the policy `no` it goes on. Default: `false`.
+    restart: bool
+
+
+class _ReleaseManifestServicesRequired(TypedDict):
+    group: str
+    port: int
+
+
+class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
+    #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
+    protocol: ReleaseManifestServicesProtocol
+    #: When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.
+    check: ReleaseManifestServicesCheck
+
+
+class ReleaseManifest(TypedDict, total=False):
+    #: Groups of instances that are alike, by name. Default: `web` alone.
+    processes: Dict[str, ReleaseManifestProcessesValue]
+    #: Groups that take requests, at most one port of each. The first one has the app's address. Default: none.
+    services: List[ReleaseManifestServices]
+    #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
+    #: when all are well. Default: `rolling`.
+    strategy: ReleaseManifestStrategy
+    #: How long an instance that is replaced may go on with requests that it has, at most 1h. Default: `30s`.
+    drain_timeout: str
+    #: How long the whole deploy may take, at most 1h. Default: `5m`.
+    timeout: str
+
+
+class Release(TypedDict):
+    number: int
+    #: Id of the template's version, or the name of a built-in one.
+    template: str
+    #: Names of the environment's variables.
+    variables: List[str]
+    #: Names of the secrets that instances get.
+    secrets: List[str]
+    manifest: ReleaseManifest
+    #: The user who deployed it.
+    created_by: Optional[str]
+    created_at: str
+
+
+class ReleaseList(TypedDict):
+    items: List[Release]
+    next_cursor: Optional[str]
 
 
 class ResourceEvent(TypedDict):

@@ -1,0 +1,100 @@
+// An app: groups of instances that run its release, behind an address of its own.
+
+import { Type, type Static } from "typebox";
+import { exampleIds } from "../example-ids.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { exampleOf, named } from "../named.ts";
+import { pageOf } from "../page.ts";
+import { APP_NAME_PATTERN, GROUP_PATTERN, GROUPS_MAX, SCALE_MAX } from "./app-bounds.ts";
+import { Deploy } from "./deploy.ts";
+
+const closed = { additionalProperties: false } as const;
+
+export const Scale = Type.Record(
+  Type.String({ pattern: GROUP_PATTERN }),
+  Type.Integer({ minimum: 0, maximum: SCALE_MAX }),
+  {
+    maxProperties: GROUPS_MAX,
+    description: `Instances of each group, at most ${SCALE_MAX}. Groups that are left out have one.`,
+  },
+);
+
+export const AppCreateRequest = named(
+  "AppCreateRequest",
+  {
+    name: Type.String({
+      pattern: APP_NAME_PATTERN,
+      description: "Letters, digits and dashes: it is part of the app's address.",
+    }),
+    scale: Type.Optional(Scale),
+  },
+  { name: "shop" },
+);
+export type AppCreateRequest = Static<typeof AppCreateRequest>;
+
+export const AppUpdateRequest = named(
+  "AppUpdateRequest",
+  { scale: Type.Optional({ ...Scale, description: "Of these groups; the others stay as they are." }) },
+  { scale: { web: 3 } },
+);
+export type AppUpdateRequest = Static<typeof AppUpdateRequest>;
+
+export const instanceStates = ["starting", "serving", "draining", "failed"] as const;
+
+const AppInstance = Type.Object(
+  {
+    machine_id: Type.String(),
+    name: Type.String({ description: "Group and number, such as `web.3`." }),
+    release: Type.Integer(),
+    state: OneOf(instanceStates, {
+      description:
+        "`serving`: it is well, and a group with a service gets requests. `failed`: it was part of a deploy that failed, and is kept for its log.",
+    }),
+    created_at: Timestamp,
+  },
+  closed,
+);
+
+export const App = named(
+  "App",
+  {
+    id: Type.String(),
+    name: Type.String(),
+    status: OneOf(["active", "deleting"]),
+    host: Nullable(
+      Type.String({
+        description:
+          "The name under which hosts serve it, at the address of `SKERRY_EDGE_HTTP`. Null: another organization's app has the name.",
+      }),
+    ),
+    scale: Scale,
+    release: Nullable(
+      Type.Integer({ description: "Number of the release that is live; null: none is yet." }),
+    ),
+    deploy: Nullable(Type.Object(Deploy.properties, closed), { description: "The last one." }),
+    instances: Type.Array(AppInstance),
+    created_at: Timestamp,
+  },
+  {
+    id: exampleIds.app,
+    name: "shop",
+    status: "active",
+    host: "shop.localhost",
+    scale: { web: 1 },
+    release: 42,
+    deploy: { ...exampleOf(Deploy), status: "live", finished_at: "2026-11-20T16:41:12.123Z" },
+    instances: [
+      {
+        machine_id: "mch_01kb3x9c1e3g5j7m9p1r3t5v7x",
+        name: "web.1",
+        release: 42,
+        state: "serving",
+        created_at: "2026-11-20T16:41:09.123Z",
+      },
+    ],
+    created_at: "2026-11-20T16:41:08.123Z",
+  },
+);
+export type App = Static<typeof App>;
+
+export const AppList = pageOf(App, "AppList");

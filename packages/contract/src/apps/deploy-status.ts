@@ -1,0 +1,35 @@
+// How far a deploy has come. It goes forward only, and each status that is no end has a deadline together
+// with the others: the deploy's `timeout`.
+
+export const deployStatuses = [
+  "queued",
+  "starting",
+  "checking",
+  "switching",
+  "draining",
+  "live",
+  "failed",
+  "canceled",
+  "superseded",
+] as const;
+export type DeployStatus = (typeof deployStatuses)[number];
+
+const next: Readonly<Record<DeployStatus, readonly DeployStatus[]>> = {
+  queued: ["starting", "failed", "canceled", "superseded"],
+  starting: ["checking", "switching", "draining", "live", "failed", "canceled", "superseded"],
+  checking: ["switching", "draining", "live", "failed", "canceled", "superseded"],
+  switching: ["draining", "live", "failed", "canceled", "superseded"],
+  draining: ["live", "failed", "canceled", "superseded"],
+  live: [],
+  failed: [],
+  canceled: [],
+  superseded: [],
+};
+
+export function canDeployProceed(from: DeployStatus, to: DeployStatus): boolean {
+  return next[from].includes(to);
+}
+
+export function isDeployOver(status: DeployStatus): boolean {
+  return next[status].length === 0;
+}

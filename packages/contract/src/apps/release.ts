@@ -1,0 +1,162 @@
+// A release: all that an app's instances run from. It never changes.
+
+import { Type, type Static } from "typebox";
+import { COMMAND_MAX_CHARS } from "../bounds.ts";
+import { checkRequest } from "../checks/health-check.ts";
+import { formatDuration } from "../durations.ts";
+import { exampleIds } from "../example-ids.ts";
+import { Duration, Env, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { named } from "../named.ts";
+import { pageOf } from "../page.ts";
+import { DEFAULT_SIZE } from "../sizes.ts";
+import { secretsRequest } from "../vms/secrets.ts";
+import {
+  DEPLOY_TIMEOUT_DEFAULT_MS,
+  DEPLOY_TIMEOUT_MAX_MS,
+  DRAIN_TIMEOUT_DEFAULT_MS,
+  DRAIN_TIMEOUT_MAX_MS,
+  GROUP_PATTERN,
+  GROUPS_MAX,
+} from "./app-bounds.ts";
+
+const closed = { additionalProperties: false } as const;
+const Group = Type.String({ pattern: GROUP_PATTERN });
+
+export const deployStrategies = ["rolling", "bluegreen"] as const;
+
+const Process = Type.Object(
+  {
+    command: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: COMMAND_MAX_CHARS,
+        description:
+          "Shell command line of the main process. Default: none; the instance runs what its template has running.",
+      }),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
+    ),
+  },
+  closed,
+);
+
+const Service = Type.Object(
+  {
+    group: Group,
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    protocol: Type.Optional(
+      OneOf(["http", "h2"], {
+        default: "http",
+        description: "How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it.",
+      }),
+    ),
+    check: Type.Optional({
+      ...checkRequest,
+      description:
+        "When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.",
+    }),
+  },
+  closed,
+);
+
+/** What a release says of processes; the same in a request and in an answer. */
+const manifest = {
+  processes: Type.Optional(
+    Type.Record(Group, Process, {
+      maxProperties: GROUPS_MAX,
+      description: "Groups of instances that are alike, by name. Default: `web` alone.",
+    }),
+  ),
+  services: Type.Optional(
+    Type.Array(Service, {
+      maxItems: GROUPS_MAX,
+      description:
+        "Groups that take requests, at most one port of each. The first one has the app's address. Default: none.",
+    }),
+  ),
+  strategy: Type.Optional(
+    OneOf(deployStrategies, {
+      default: "rolling",
+      description:
+        "`rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once, when all are well.",
+    }),
+  ),
+  drain_timeout: Type.Optional(
+    Type.String({
+      ...Duration,
+      default: formatDuration(DRAIN_TIMEOUT_DEFAULT_MS),
+      description: `How long an instance that is replaced may go on with requests that it has, at most ${formatDuration(DRAIN_TIMEOUT_MAX_MS)}.`,
+    }),
+  ),
+  timeout: Type.Optional(
+    Type.String({
+      ...Duration,
+      default: formatDuration(DEPLOY_TIMEOUT_DEFAULT_MS),
+      description: `How long the whole deploy may take, at most ${formatDuration(DEPLOY_TIMEOUT_MAX_MS)}.`,
+    }),
+  ),
+};
+export const Manifest = Type.Object(manifest, closed);
+export type Manifest = Static<typeof Manifest>;
+
+export const DeployCreateRequest = named(
+  "DeployCreateRequest",
+  {
+    template: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "Template that the instances begin with. Either this or `release` is needed.",
+      }),
+    ),
+    release: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          "Number of an earlier release, whose template, environment and processes are taken over.",
+      }),
+    ),
+    env: Type.Optional({
+      ...Env,
+      description: "Environment of all instances. Default: that of the release before.",
+    }),
+    secrets: Type.Optional(secretsRequest),
+    ...manifest,
+  },
+  {
+    template: "shop:42",
+    processes: { web: { command: "node server.js" } },
+    services: [{ group: "web", port: 8080, check: { path: "/health", port: 8080 } }],
+  },
+);
+export type DeployCreateRequest = Static<typeof DeployCreateRequest>;
+
+export const Release = named(
+  "Release",
+  {
+    number: Type.Integer({ minimum: 1 }),
+    template: Type.String({ description: "Id of the template's version, or the name of a built-in one." }),
+    variables: Type.Array(Type.String(), { description: "Names of the environment's variables." }),
+    secrets: Type.Array(Type.String(), { description: "Names of the secrets that instances get." }),
+    manifest: Manifest,
+    created_by: Nullable(Type.String({ description: "The user who deployed it." })),
+    created_at: Timestamp,
+  },
+  {
+    number: 42,
+    template: exampleIds.template,
+    variables: ["LOG_LEVEL"],
+    secrets: [],
+    manifest: {
+      processes: { web: { command: "node server.js" } },
+      services: [{ group: "web", port: 8080 }],
+    },
+    created_by: exampleIds.user,
+    created_at: "2026-11-20T16:41:08.123Z",
+  },
+);
+export type Release = Static<typeof Release>;
+
+/** Newest first; the cursor is unused, because few are kept. */
+export const ReleaseList = pageOf(Release, "ReleaseList");

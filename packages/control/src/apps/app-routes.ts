@@ -1,0 +1,20 @@
+import { callerOf } from "../api/authenticate-hook.ts";
+import { routes } from "../api/routes.ts";
+import { appOperations } from "./app-operations.ts";
+import { appCreation, deleteApp, getApp, listAppsOf, updateApp } from "./apps.ts";
+import { cancelDeploy, deployCreation, getDeploy, listDeploysOf, listReleasesOf } from "./deploys.ts";
+
+export const appRoutes = routes(appOperations, (context) => ({
+  createApp: (request) => appCreation(context, callerOf(request), request.body),
+  listApps: (request) => listAppsOf(context, callerOf(request), request.query),
+  getApp: (request) => getApp(context, callerOf(request), request.params.id),
+  updateApp: (request) => updateApp(context, callerOf(request), request.params.id, request.body),
+  deleteApp: (request) => deleteApp(context, callerOf(request), request.params.id),
+  createDeploy: (request) =>
+    deployCreation(context, callerOf(request), { id: request.params.id, request: request.body }),
+  listDeploys: (request) =>
+    listDeploysOf(context, callerOf(request), { id: request.params.id, page: request.query }),
+  getDeploy: (request) => getDeploy(context, callerOf(request), request.params),
+  cancelDeploy: (request) => cancelDeploy(context, callerOf(request), request.params),
+  listReleases: (request) => listReleasesOf(context, callerOf(request), request.params.id),
+}));

@@ -1,0 +1,245 @@
+// Rows of apps, releases, deploys and instances.
+
+import { sql, type Selectable } from "kysely";
+import { canDeployProceed, isDeployOver, type DeployStatus } from "@skerry/contract/apps/deploy-status";
+import type { Deploy } from "@skerry/contract/apps/deploy";
+import type { Queries, Tables } from "../db/database.ts";
+
+export type AppRow = Selectable<Tables["apps"]>;
+export type ReleaseRow = Selectable<Tables["releases"]>;
+export type DeployRow = Selectable<Tables["deploys"]>;
+export type InstanceRow = Selectable<Tables["app_instances"]>;
+
+export async function findApp(db: Queries, orgId: string, id: string): Promise<AppRow | undefined> {
+  const { rows } = await sql<AppRow>`select * from apps where id = ${id} and org_id = ${orgId}`.execute(db);
+  return rows[0];
+}
+
+export async function findAppId(db: Queries, orgId: string, name: string): Promise<string | undefined> {
+  const { rows } = await sql<{
+    id: string;
+  }>`select id from apps where org_id = ${orgId} and name = ${name}`.execute(db);
+  return rows[0]?.id;
+}
+
+export async function listApps(
+  db: Queries,
+  orgId: string,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<AppRow[]> {
+  const { rows } = await sql<AppRow>`
+    select * from apps where org_id = ${orgId} and (${before ?? null}::text is null or id < ${before ?? null})
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function countApps(db: Queries, orgId: string): Promise<number> {
+  const { rows } = await sql<{
+    count: number;
+  }>`select count(*)::int as count from apps where org_id = ${orgId}`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+/**
+ * Undefined where the organization has an app of this name. It has no address where another app has its
+ * label.
+ */
+export async function insertApp(
+  db: Queries,
+  { id, org_id, name, scale }: Pick<AppRow, "id" | "org_id" | "name" | "scale">,
+): Promise<AppRow | undefined> {
+  const { rows } = await sql<AppRow>`
+    insert into apps (id, org_id, name, status, label, scale)
+    values (${id}, ${org_id}, ${name}, 'active',
+      (select ${name}::text where not exists (select 1 from apps where label = ${name})), ${JSON.stringify(scale)})
+    on conflict do nothing returning *`.execute(db);
+  return rows[0];
+}
+
+/** Locks it against the deployer and other calls, until the transaction ends. */
+export async function lockApp(transaction: Queries, orgId: string, id: string): Promise<AppRow | undefined> {
+  const { rows } = await sql<AppRow>`
+    select * from apps where id = ${id} and org_id = ${orgId} for update`.execute(transaction);
+  return rows[0];
+}
+
+export async function changeApp(
+  db: Queries,
+  id: string,
+  change: { readonly scale?: AppRow["scale"]; readonly status?: AppRow["status"]; readonly live?: number },
+): Promise<void> {
+  const { scale, status, live } = change;
+  await sql`
+    update apps set scale = coalesce(${scale === undefined ? null : JSON.stringify(scale)}::jsonb, scale),
+      status = coalesce(${status ?? null}, status), live = coalesce(${live ?? null}::int, live)
+    where id = ${id}`.execute(db);
+}
+
+export async function removeApp(db: Queries, id: string): Promise<void> {
+  await sql`delete from apps where id = ${id}`.execute(db);
+}
+
+/** An instance has ended by itself: the next one waits, longer each time, up to five minutes. */
+export async function noteCrash(db: Queries, id: string, isFirst: boolean): Promise<void> {
+  await sql`
+    update apps set crashes = case when ${isFirst} then 1 else crashes + 1 end,
+      start_after = now() + least(300, power(2, case when ${isFirst} then 0 else least(crashes, 10) end)) * interval '1 second'
+    where id = ${id}`.execute(db);
+}
+
+/** With the number that is next. The app is locked. Forgets releases that none of the newest deploys has. */
+export async function insertRelease(
+  transaction: Queries,
+  app: Pick<AppRow, "id" | "next_release" | "live">,
+  release: Pick<ReleaseRow, "template" | "env" | "secrets" | "manifest" | "created_by">,
+): Promise<number> {
+  const number = app.next_release;
+  const { template, env, secrets, manifest, created_by } = release;
+  await sql`
+    insert into releases (app_id, number, template, env, secrets, manifest, created_by)
+    values (${app.id}, ${number}, ${template}, ${JSON.stringify(env)}, ${JSON.stringify(secrets)},
+      ${JSON.stringify(manifest)}, ${created_by})`.execute(transaction);
+  await sql`update apps set next_release = next_release + 1, crashes = 0, start_after = now() where id = ${app.id}`.execute(
+    transaction,
+  );
+  await sql`
+    delete from releases where app_id = ${app.id} and number <= ${number - RELEASES_MAX}
+      and number is distinct from ${app.live}
+      and not exists (select 1 from app_instances i where i.app_id = releases.app_id and i.release = number)`.execute(
+    transaction,
+  );
+  return number;
+}
+
+/** Of an app, beside those that run. */
+export const RELEASES_MAX = 20;
+export const DEPLOYS_MAX = 100;
+
+export async function listReleases(db: Queries, appId: string): Promise<ReleaseRow[]> {
+  const { rows } = await sql<ReleaseRow>`
+    select * from releases where app_id = ${appId} order by number desc`.execute(db);
+  return rows;
+}
+
+export async function findRelease(
+  db: Queries,
+  appId: string,
+  number: number,
+): Promise<ReleaseRow | undefined> {
+  const { rows } = await sql<ReleaseRow>`
+    select * from releases where app_id = ${appId} and number = ${number}`.execute(db);
+  return rows[0];
+}
+
+/** Supersedes the one that is under way. The app is locked. */
+export async function insertDeploy(
+  transaction: Queries,
+  deploy: Pick<DeployRow, "id" | "app_id" | "org_id" | "release" | "created_by">,
+  timeoutMs: number,
+): Promise<DeployRow> {
+  const active = await activeDeploy(transaction, deploy.app_id);
+  if (active !== undefined) await proceed(transaction, active, "superseded");
+  const { rows } = await sql<DeployRow>`
+    insert into deploys (id, app_id, org_id, release, status, created_by, ends_by)
+    values (${deploy.id}, ${deploy.app_id}, ${deploy.org_id}, ${deploy.release}, 'queued', ${deploy.created_by},
+      now() + ${timeoutMs} * interval '1 millisecond') returning *`.execute(transaction);
+  await sql`
+    delete from deploys where app_id = ${deploy.app_id} and id <= (
+      select id from deploys where app_id = ${deploy.app_id} order by id desc offset ${DEPLOYS_MAX} limit 1)`.execute(
+    transaction,
+  );
+  const [written] = rows;
+  if (written === undefined) throw new Error("a deploy that was written is not there");
+  return written;
+}
+
+export async function activeDeploy(db: Queries, appId: string): Promise<DeployRow | undefined> {
+  const { rows } = await sql<DeployRow>`
+    select * from deploys where app_id = ${appId} and finished_at is null order by id desc limit 1`.execute(
+    db,
+  );
+  return rows[0];
+}
+
+export async function findDeploy(db: Queries, appId: string, id: string): Promise<DeployRow | undefined> {
+  const { rows } = await sql<DeployRow>`
+    select * from deploys where app_id = ${appId} and id = ${id}`.execute(db);
+  return rows[0];
+}
+
+export async function listDeploys(
+  db: Queries,
+  appId: string,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<DeployRow[]> {
+  const { rows } = await sql<DeployRow>`
+    select * from deploys where app_id = ${appId} and (${before ?? null}::text is null or id < ${before ?? null})
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** The last deploys of these apps. */
+export async function lastDeploys(db: Queries, appIds: readonly string[]): Promise<DeployRow[]> {
+  const { rows } = await sql<DeployRow>`
+    select distinct on (app_id) * from deploys where app_id = any(${appIds}) order by app_id, id desc`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Undefined where another writer was first, or where it cannot come from its status to this one. */
+export async function proceed(
+  db: Queries,
+  { id, version, status: from }: Pick<DeployRow, "id" | "version" | "status">,
+  to: DeployStatus,
+  reason: Deploy["reason"] = null,
+): Promise<DeployRow | undefined> {
+  if (!canDeployProceed(from, to)) return undefined;
+  const { rows } = await sql<DeployRow>`
+    update deploys set status = ${to}, version = version + 1, reason = ${reason === null ? null : JSON.stringify(reason)}::jsonb,
+      finished_at = case when ${isDeployOver(to)} then now() end
+    where id = ${id} and version = ${version} returning *`.execute(db);
+  return rows[0];
+}
+
+export async function instancesOf(db: Queries, appIds: readonly string[]): Promise<InstanceRow[]> {
+  const { rows } = await sql<InstanceRow>`
+    select * from app_instances where app_id = any(${appIds}) order by app_id, group_name, number`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function insertInstance(
+  db: Queries,
+  {
+    machine_id,
+    app_id,
+    release,
+    group_name,
+    number,
+  }: Omit<InstanceRow, "state" | "drains_until" | "serving_since" | "created_at">,
+): Promise<void> {
+  await sql`
+    insert into app_instances (machine_id, app_id, release, group_name, number, state)
+    values (${machine_id}, ${app_id}, ${release}, ${group_name}, ${number}, 'starting')
+    on conflict do nothing`.execute(db);
+}
+
+/** `drainMs`: of one that begins to drain. */
+export async function setInstanceState(
+  db: Queries,
+  machineId: string,
+  state: InstanceRow["state"],
+  drainMs = 0,
+): Promise<void> {
+  await sql`
+    update app_instances set state = ${state},
+      serving_since = case when ${state} = 'serving' then now() else serving_since end,
+      drains_until = case when ${state} = 'draining' then now() + ${drainMs} * interval '1 millisecond' end
+    where machine_id = ${machineId} and state <> ${state}`.execute(db);
+}
+
+export async function removeInstance(db: Queries, machineId: string): Promise<void> {
+  await sql`delete from app_instances where machine_id = ${machineId}`.execute(db);
+}

@@ -1,0 +1,68 @@
+import type { ColumnType, Generated } from "kysely";
+import type { instanceStates } from "@skerry/contract/apps/app";
+import type { Deploy } from "@skerry/contract/apps/deploy";
+import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
+import type { Manifest } from "@skerry/contract/apps/release";
+import type { Json } from "../db/tables/columns.ts";
+import type { AskedSecret } from "../vms/creation/vm-secrets.ts";
+
+/** A manifest with every default filled in. */
+export interface StoredManifest {
+  readonly processes: NonNullable<Manifest["processes"]>;
+  readonly services: Required<NonNullable<Manifest["services"]>[number]>[];
+  readonly strategy: NonNullable<Manifest["strategy"]>;
+  readonly drain_timeout: string;
+  readonly timeout: string;
+}
+
+declare module "../db/database.ts" {
+  interface Tables {
+    apps: {
+      id: string;
+      org_id: string;
+      name: string;
+      status: "active" | "deleting";
+      label: string | null;
+      scale: Json<Readonly<Record<string, number>>>;
+      live: number | null;
+      next_release: Generated<number>;
+      crashes: Generated<number>;
+      start_after: Generated<Date>;
+      created_at: Generated<Date>;
+    };
+    releases: {
+      app_id: string;
+      number: number;
+      template: string;
+      env: Json<Readonly<Record<string, string>>>;
+      secrets: Json<readonly AskedSecret[]>;
+      manifest: Json<StoredManifest>;
+      created_by: string | null;
+      created_at: Generated<Date>;
+    };
+    deploys: {
+      id: string;
+      app_id: string;
+      org_id: string;
+      release: number;
+      status: DeployStatus;
+      version: Generated<number>;
+      reason: ColumnType<Deploy["reason"], string | null | undefined, string | null>;
+      created_by: string | null;
+      created_at: Generated<Date>;
+      ends_by: Date;
+      finished_at: ColumnType<Date | null, never, Date | null>;
+    };
+    app_instances: {
+      machine_id: string;
+      app_id: string;
+      release: number;
+      group_name: string;
+      number: number;
+      state: (typeof instanceStates)[number];
+      drains_until: ColumnType<Date | null, never, Date | null>;
+      serving_since: ColumnType<Date | null, never, Date | null>;
+      created_at: Generated<Date>;
+    };
+  }
+}

@@ -1,0 +1,78 @@
+// A manifest as a request has it, checked, with every default filled in.
+
+import { formatDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import {
+  DEPLOY_TIMEOUT_DEFAULT_MS,
+  DEPLOY_TIMEOUT_MAX_MS,
+  DRAIN_TIMEOUT_DEFAULT_MS,
+  DRAIN_TIMEOUT_MAX_MS,
+} from "@skerry/contract/apps/app-bounds";
+import type { Manifest } from "@skerry/contract/apps/release";
+import { checkText } from "../values/check-text.ts";
+import { readBoundedDuration } from "../values/durations.ts";
+import { readCheck } from "../values/health-checks.ts";
+import { readSize } from "../values/sizes.ts";
+import type { StoredManifest } from "./app-tables.ts";
+
+/** What is left out is that of the release before. */
+export function readManifest(asked: Manifest, before: StoredManifest | undefined): StoredManifest {
+  const whole: Manifest = { ...before, ...asked };
+  const { processes = { web: {} }, strategy = "rolling", drain_timeout, timeout } = whole;
+  const services = (whole.services ?? []).map(readService);
+  checkProcesses(processes);
+  checkServices(services, processes);
+  return {
+    ...{ processes, services, strategy },
+    drain_timeout: bounded("drain_timeout", drain_timeout, [DRAIN_TIMEOUT_DEFAULT_MS, DRAIN_TIMEOUT_MAX_MS]),
+    timeout: bounded("timeout", timeout, [DEPLOY_TIMEOUT_DEFAULT_MS, DEPLOY_TIMEOUT_MAX_MS]),
+  };
+}
+
+function checkProcesses(processes: StoredManifest["processes"]): void {
+  if (Object.keys(processes).length === 0)
+    throw invalid("processes", "An app has at least one group of processes.");
+  for (const [group, { command, size }] of Object.entries(processes)) {
+    if (command !== undefined) checkText(`processes.${group}.command`, command);
+    if (size !== undefined) readSize(size);
+  }
+}
+
+function checkServices(services: StoredManifest["services"], processes: StoredManifest["processes"]): void {
+  const groups = services.map(({ group }) => group);
+  const unknown = groups.find((group) => processes[group] === undefined);
+  if (unknown !== undefined)
+    throw invalid(
+      "services",
+      `"services" names the group "${unknown}", and "processes" has none of that name.`,
+    );
+  const twice = groups.find((group, at) => groups.indexOf(group) !== at);
+  if (twice !== undefined) throw invalid("services", `"services" has two ports of the group "${twice}".`);
+}
+
+function readService({
+  group,
+  port,
+  protocol = "http",
+  check = { path: "/", port },
+}: NonNullable<Manifest["services"]>[number]): StoredManifest["services"][number] {
+  readCheck(check);
+  return { group, port, protocol, check };
+}
+
+function bounded(
+  field: string,
+  text: string | undefined,
+  [defaultMs, maxMs]: readonly [number, number],
+): string {
+  if (text === undefined) return formatDuration(defaultMs);
+  readBoundedDuration(field, text, maxMs);
+  return text;
+}
+
+function invalid(field: string, message: string): SkerryError {
+  return new SkerryError("invalid_manifest", message, {
+    remediation: "Name groups that `processes` has, each at most once.",
+    context: { field },
+  });
+}

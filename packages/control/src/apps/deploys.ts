@@ -1,0 +1,227 @@
+// Deploys and releases as callers ask for them.
+
+import type { Deploy } from "@skerry/contract/apps/deploy";
+import { isDeployOver } from "@skerry/contract/apps/deploy-status";
+import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
+import { parseDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import { isId, newId } from "@skerry/contract/ids";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Creation } from "../idempotency/create-once.ts";
+import { ofOrganization, requireSecrets, requireToRead } from "../secrets/secrets.ts";
+import { getTemplate } from "../templates/templates.ts";
+import { checkEnv } from "../values/check-env.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
+import {
+  findDeploy,
+  findRelease,
+  insertDeploy,
+  insertRelease,
+  listDeploys,
+  listReleases,
+  lockApp,
+  proceed,
+  type DeployRow,
+  type ReleaseRow,
+} from "./app-store.ts";
+import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
+import { readManifest } from "./deploy-params.ts";
+
+/** Its environment, secrets and manifest together. Twenty of each app are kept. */
+export const RELEASE_MAX_BYTES = 64 * 1024;
+
+type NewRelease = Pick<ReleaseRow, "template" | "env" | "secrets" | "manifest">;
+
+export function deployCreation(
+  context: Context,
+  caller: Caller,
+  { id: appId, request }: { readonly id: string; readonly request: DeployCreateRequest },
+): Creation<Deploy> {
+  return {
+    async create(attempt) {
+      const app = await getAppRow(context.db, caller, appId);
+      const release = await newRelease(context, caller, { appId, live: app.live, request });
+      const deploy = await context.db.transaction().execute(async (transaction) => {
+        const locked = await lockApp(transaction, caller.orgId, appId);
+        if (locked === undefined) throw appNotFound(appId);
+        refuseDeleting(locked);
+        const number = await insertRelease(transaction, locked, { ...release, created_by: caller.userId });
+        const row = await insertDeploy(
+          transaction,
+          {
+            ...{ id: newId("deploy"), app_id: appId, org_id: caller.orgId },
+            ...{ release: number, created_by: caller.userId },
+          },
+          parseDuration(release.manifest.timeout) ?? 0,
+        );
+        const shown = shownDeploy(row);
+        await attempt.done(transaction, shown);
+        return shown;
+      });
+      context.wake(DEPLOYER);
+      return deploy;
+    },
+  };
+}
+
+interface Wanted {
+  readonly appId: string;
+  readonly live: number | null;
+  readonly request: DeployCreateRequest;
+}
+
+/**
+ * What the request leaves out is that of the release before. A rollback is a release too, and gets a number
+ * of its own.
+ */
+async function newRelease(
+  context: Context,
+  caller: Caller,
+  { appId, live, request }: Wanted,
+): Promise<NewRelease> {
+  const { template } = request;
+  if ((template === undefined) === (request.release === undefined))
+    throw new SkerryError("bad_request", 'A deploy begins with either "template" or "release".', {
+      remediation: "Give exactly one of them.",
+      context: { field: "template" },
+    });
+  const before = await releaseBefore(context, appId, request.release ?? live);
+  if (request.release !== undefined && before === undefined) throw releaseNotFound(request.release);
+  const content = contentOf(request, before);
+  await checkContent(context, caller, content);
+  const version =
+    template === undefined ? (before?.template ?? "") : await versionOf(context, caller, template);
+  return { template: version, ...content };
+}
+
+async function releaseBefore(
+  { db }: Context,
+  appId: string,
+  number: number | null,
+): Promise<ReleaseRow | undefined> {
+  return number === null ? undefined : findRelease(db, appId, number);
+}
+
+function releaseNotFound(number: number): SkerryError {
+  return new SkerryError("release_not_found", `The app has no release ${number} any more.`, {
+    remediation: "`GET /v1/apps/{id}/releases` lists those that are kept.",
+    context: { field: "release", value: number },
+  });
+}
+
+type Content = Omit<NewRelease, "template">;
+
+function contentOf(
+  { template: _template, release: _release, env, secrets, ...manifest }: DeployCreateRequest,
+  before: ReleaseRow | undefined,
+): Content {
+  return {
+    env: checkEnv(env ?? before?.env ?? {}),
+    secrets: secrets ?? before?.secrets ?? [],
+    manifest: readManifest(manifest, before?.manifest),
+  };
+}
+
+/** Secrets of the release before need the scope, too: who says the command reads them. */
+async function checkContent(context: Context, caller: Caller, content: Content): Promise<void> {
+  if (content.secrets.length > 0) {
+    requireToRead(caller);
+    const names = content.secrets.map(({ name }) => name);
+    await requireSecrets(context, ofOrganization(caller), names);
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(content));
+  if (bytes <= RELEASE_MAX_BYTES) return;
+  throw new SkerryError(
+    "invalid_manifest",
+    `A release has at most ${RELEASE_MAX_BYTES / 1024} KiB as JSON.`,
+    {
+      remediation: "Put long texts into the template, and name their files.",
+      context: { bytes, limit: RELEASE_MAX_BYTES },
+    },
+  );
+}
+
+/** A version for good, also where a tag is moved afterwards. What is built in is the same by its name. */
+async function versionOf(context: Context, caller: Caller, asked: string): Promise<string> {
+  const found = await getTemplate(context, caller, asked);
+  return found.digest === null ? found.name : found.id;
+}
+
+export async function listDeploysOf(
+  { db }: Context,
+  caller: Caller,
+  { id, page }: { readonly id: string; readonly page: PageParams },
+): Promise<Page<Deploy>> {
+  await getAppRow(db, caller, id);
+  const found = await readPage("deploy", page, (before, limit) => listDeploys(db, id, { before, limit }));
+  return { ...found, items: found.items.map(shownDeploy) };
+}
+
+export interface DeployRef {
+  readonly id: string;
+  readonly deploy: string;
+}
+
+export async function getDeploy({ db }: Context, caller: Caller, ref: DeployRef): Promise<Deploy> {
+  await getAppRow(db, caller, ref.id);
+  return shownDeploy(await deployRow(db, ref));
+}
+
+/** What runs of it is taken back, and the release before goes on. */
+export async function cancelDeploy(context: Context, caller: Caller, ref: DeployRef): Promise<Deploy> {
+  await getAppRow(context.db, caller, ref.id);
+  for (;;) {
+    const row = await deployRow(context.db, ref);
+    if (isDeployOver(row.status))
+      throw new SkerryError("deploy_over", `The deploy is ${row.status}, and cannot be canceled any more.`, {
+        remediation: "Deploy an earlier release to go back to it.",
+        context: { status: row.status },
+      });
+    const canceled = await proceed(context.db, row, "canceled");
+    if (canceled === undefined) continue;
+    context.wake(DEPLOYER);
+    return shownDeploy(canceled);
+  }
+}
+
+async function deployRow(db: Context["db"], { id, deploy }: DeployRef): Promise<DeployRow> {
+  const row = isId("deploy", deploy) ? await findDeploy(db, id, deploy) : undefined;
+  if (row !== undefined) return row;
+  throw new SkerryError("deploy_not_found", "The app has no such deploy.", {
+    context: { id: deploy.slice(0, 100) },
+  });
+}
+
+export async function listReleasesOf({ db }: Context, caller: Caller, id: string): Promise<Page<Release>> {
+  await getAppRow(db, caller, id);
+  return { items: (await listReleases(db, id)).map(shownRelease), next_cursor: null };
+}
+
+export function shownDeploy(row: DeployRow): Deploy {
+  const { id, app_id, release, status, reason, created_by } = row;
+  return {
+    ...{ id, app_id, release, status, reason, created_by },
+    created_at: row.created_at.toISOString(),
+    ends_by: row.ends_by.toISOString(),
+    finished_at: row.finished_at?.toISOString() ?? null,
+  };
+}
+
+function shownRelease({
+  number,
+  template,
+  env,
+  secrets,
+  manifest,
+  created_by,
+  created_at,
+}: ReleaseRow): Release {
+  return {
+    ...{ number, template, created_by },
+    variables: Object.keys(env).toSorted(),
+    secrets: secrets.map(({ name }) => name),
+    manifest: { ...manifest, services: [...manifest.services] },
+    created_at: created_at.toISOString(),
+  };
+}

@@ -1,0 +1,211 @@
+// What an app needs next: its rows and what its machines are in, actions out. Pure. A deploy is no procedure
+// of its own: it changes which release is wanted, and the same rules bring instances of it, give them
+// requests, and let those of others drain. So a deploy that failed is undone by the rules that carried it
+// out, and any replica goes on where another one died.
+
+import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
+import type { ErrorCode } from "@skerry/contract/errors";
+import type { StoredManifest } from "./app-tables.ts";
+import type { InstanceRow } from "./app-store.ts";
+
+export interface InstanceFact extends Pick<
+  InstanceRow,
+  "machine_id" | "release" | "group_name" | "number" | "state"
+> {
+  /** Why its machine does not run any more; undefined while it does, or begins to. */
+  readonly end: { readonly message: string; readonly exitCode: number | null } | undefined;
+  readonly isRunning: boolean;
+  /** It runs, and its check has passed where it has one. */
+  readonly isReady: boolean;
+  /** Why its check fails, after its grace; undefined: it does not. */
+  readonly failure: string | undefined;
+  /** The proxies give it no requests any more, and it has none; or its time to drain is over. */
+  readonly isDrained: boolean;
+  /** It has served for ten minutes. */
+  readonly isProven: boolean;
+}
+
+export interface AppFact {
+  readonly isDeleting: boolean;
+  readonly scale: Readonly<Record<string, number>>;
+  /** The release that is wanted: of the deploy that is under way, or else the live one. */
+  readonly wanted: { readonly number: number; readonly manifest: StoredManifest } | undefined;
+  readonly deploy:
+    | { readonly status: DeployStatus; readonly release: number; readonly isOverdue: boolean }
+    | undefined;
+  /** No instance that ended by itself keeps the next one waiting. */
+  readonly mayStart: boolean;
+}
+
+export type AppAction =
+  | { readonly kind: "start"; readonly group: string; readonly number: number }
+  | { readonly kind: "serve" | "drain" | "destroy" | "replace"; readonly instance: InstanceFact }
+  | { readonly kind: "proceed"; readonly to: DeployStatus }
+  | {
+      readonly kind: "fail";
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly instance?: InstanceFact;
+    };
+
+export function appActions(app: AppFact, instances: readonly InstanceFact[]): AppAction[] {
+  const fault = app.deploy && deployFault(app.deploy, instances);
+  if (fault !== undefined) return [fault];
+  // Kept for its log until the next deploy.
+  const kept = instances.filter(({ state }) => state === "failed");
+  const living = instances.filter(({ state }) => state !== "failed");
+  const ended = living.filter(({ end }) => end !== undefined);
+  const there = living.filter(({ end }) => end === undefined);
+  const groups = new Set([
+    ...there.map((one) => one.group_name),
+    ...Object.keys(app.wanted?.manifest.processes ?? {}),
+  ]);
+  const ofGroups = [...groups].map((group) => groupActions(app, group, there));
+  return [
+    ...(app.isDeleting || app.deploy !== undefined
+      ? kept.map((instance) => ({ kind: "destroy", instance }) as const)
+      : []),
+    ...ended.map(
+      (instance) => ({ kind: instance.state === "draining" ? "destroy" : "replace", instance }) as const,
+    ),
+    ...ofGroups.flatMap(({ actions }) => actions),
+    ...progress(app, ofGroups, there),
+  ];
+}
+
+/** Why the deploy has failed, where it has. */
+function deployFault(
+  { release, isOverdue }: NonNullable<AppFact["deploy"]>,
+  instances: readonly InstanceFact[],
+): AppAction | undefined {
+  const own = instances.filter((one) => one.release === release && one.state === "starting");
+  const ended = own.find(({ end }) => end !== undefined);
+  if (ended?.end !== undefined)
+    return {
+      kind: "fail",
+      code: "instance_failed",
+      message: `${nameOf(ended)} ended: ${ended.end.message}`,
+      instance: ended,
+    };
+  const failing = own.find(({ failure }) => failure !== undefined);
+  if (failing !== undefined)
+    return {
+      kind: "fail",
+      code: "instance_failed",
+      message: `The check of ${nameOf(failing)} fails: ${failing.failure}`,
+      instance: failing,
+    };
+  if (!isOverdue) return undefined;
+  return { kind: "fail", code: "deploy_timed_out", message: "It was not live before its timeout was over." };
+}
+
+function nameOf({ group_name: group, number }: InstanceFact): string {
+  return `${group}.${number}`;
+}
+
+interface GroupState {
+  readonly actions: readonly AppAction[];
+  /** As many instances of the wanted release serve as should. */
+  readonly isServed: boolean;
+}
+
+function groupActions(app: AppFact, group: string, all: readonly InstanceFact[]): GroupState {
+  const here = all.filter((one) => one.group_name === group);
+  const isFresh = ({ release }: InstanceFact): boolean => release === app.wanted?.number;
+  const staying = here.filter(({ state }) => state !== "draining");
+  const parts = {
+    ...{ group, here, count: countOf(app, group) },
+    fresh: staying.filter(isFresh),
+    old: staying.filter((one) => !isFresh(one)),
+  };
+  const over = here.filter(({ state, isDrained }) => state === "draining" && isDrained);
+  return {
+    actions: [
+      ...over.map((instance) => ({ kind: "destroy", instance }) as const),
+      ...arrivals(app, parts),
+      ...departures(parts),
+    ],
+    isServed: servingOf(parts.fresh).length >= parts.count,
+  };
+}
+
+interface Parts {
+  readonly group: string;
+  /** Instances that there should be. */
+  readonly count: number;
+  readonly here: readonly InstanceFact[];
+  /** Those of the wanted release, and of others, that do not drain. */
+  readonly fresh: readonly InstanceFact[];
+  readonly old: readonly InstanceFact[];
+}
+
+function countOf({ isDeleting, wanted, scale }: AppFact, group: string): number {
+  if (isDeleting || wanted?.manifest.processes[group] === undefined) return 0;
+  return scale[group] ?? 1;
+}
+
+function servingOf(instances: readonly InstanceFact[]): readonly InstanceFact[] {
+  return instances.filter(({ state }) => state === "serving");
+}
+
+/** Instances that begin to serve, and those that are started for it. */
+function arrivals({ wanted, mayStart }: AppFact, { group, count, here, fresh, old }: Parts): AppAction[] {
+  const isAtOnce = wanted?.manifest.strategy === "bluegreen" && old.length > 0;
+  const ready = fresh.filter((one) => one.state === "starting" && one.isReady);
+  const mayServe = !isAtOnce || servingOf(fresh).length + ready.length >= count;
+  const surge = old.length === 0 || isAtOnce ? count : 1;
+  const missing = Math.min(count - fresh.length, count + surge - fresh.length - old.length);
+  return [
+    ...(mayServe ? ready.map((instance) => ({ kind: "serve", instance }) as const) : []),
+    ...(mayStart
+      ? freeNumbers(here, missing).map((number) => ({ kind: "start", group, number }) as const)
+      : []),
+  ];
+}
+
+/**
+ * Instances that are one too many. Those that never served are of no use any more, whatever else there is.
+ */
+function departures({ count, fresh, old }: Parts): AppAction[] {
+  const oldServing = servingOf(old);
+  const spare = servingOf(fresh).length + oldServing.length - count;
+  const surplus = fresh.toSorted((a, b) => Number(a.state === "serving") - Number(b.state === "serving"));
+  return drained([
+    ...old.filter(({ state }) => state === "starting"),
+    ...oldServing.slice(0, Math.max(0, spare)),
+    ...surplus.slice(0, Math.max(0, fresh.length - count)),
+  ]);
+}
+
+function drained(instances: readonly InstanceFact[]): AppAction[] {
+  return instances.map((instance) => ({ kind: "drain", instance }));
+}
+
+/** Numbers from 1 that none of the group has. */
+function freeNumbers(here: readonly InstanceFact[], count: number): number[] {
+  const taken = new Set(here.map(({ number }) => number));
+  const free: number[] = [];
+  for (let number = 1; free.length < count; number += 1) if (!taken.has(number)) free.push(number);
+  return free;
+}
+
+const order: readonly DeployStatus[] = ["queued", "starting", "checking", "switching", "draining", "live"];
+
+function progress(app: AppFact, groups: readonly GroupState[], there: readonly InstanceFact[]): AppAction[] {
+  const { deploy } = app;
+  if (deploy === undefined) return [];
+  const to = statusOf(deploy.release, groups, there);
+  return order.indexOf(to) > order.indexOf(deploy.status) ? [{ kind: "proceed", to }] : [];
+}
+
+function statusOf(
+  release: number,
+  groups: readonly GroupState[],
+  there: readonly InstanceFact[],
+): DeployStatus {
+  const own = there.filter((one) => one.release === release);
+  const isServed = groups.every((group) => group.isServed);
+  if (isServed) return there.some((one) => one.release !== release) ? "draining" : "live";
+  if (own.some(({ state }) => state === "serving")) return "switching";
+  return own.length > 0 && own.every(({ isRunning }) => isRunning) ? "checking" : "starting";
+}

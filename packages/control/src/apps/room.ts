@@ -1,0 +1,27 @@
+import { sql } from "kysely";
+import type { Manifest } from "../manifest.ts";
+import { appDeployer } from "./app-deployer.ts";
+import { appRoutes } from "./app-routes.ts";
+
+declare module "../context.ts" {
+  interface Services {
+    "app-deployer": true;
+  }
+}
+
+export const appsRoom = {
+  routes: [appRoutes],
+  ownActs: ["deploy.fail"],
+  services: [
+    {
+      name: "app-deployer",
+      everyMs: 10_000,
+      setting: "SKERRY_APP_DEPLOYER_INTERVAL_MS",
+      isDueAtStart: true,
+      make: appDeployer,
+    },
+  ],
+  async onOrganizationDeleted(transaction, orgId) {
+    await sql`delete from apps where org_id = ${orgId}`.execute(transaction);
+  },
+} satisfies Manifest;

@@ -1,0 +1,201 @@
+// The rules of apps: from any rows and any states of machines an app comes to what its release and its scale
+// want, and serves all the way.
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { StoredManifest } from "../src/apps/app-tables.ts";
+import { appActions, type AppFact, type InstanceFact } from "../src/apps/reconcile-app.ts";
+
+const manifest = (strategy: StoredManifest["strategy"]): StoredManifest => ({
+  processes: { web: {}, worker: {} },
+  services: [{ group: "web", port: 8080, protocol: "http", check: { path: "/", port: 8080 } }],
+  ...{ strategy, drain_timeout: "30s", timeout: "5m" },
+});
+
+const instance = (some: Partial<InstanceFact> & Pick<InstanceFact, "machine_id">): InstanceFact => ({
+  ...{ release: 1, group_name: "web", number: 1, state: "serving", end: undefined },
+  ...{ isRunning: true, isReady: true, failure: undefined, isDrained: false, isProven: false },
+  ...some,
+});
+
+const app = (some: Partial<AppFact> = {}): AppFact => ({
+  ...{ isDeleting: false, scale: { web: 1, worker: 0 }, deploy: undefined, mayStart: true },
+  wanted: { number: 1, manifest: manifest("rolling") },
+  ...some,
+});
+const deploying = (release: number, status: "queued" | "starting" | "switching" = "starting") => ({
+  wanted: { number: release, manifest: manifest("rolling") },
+  deploy: { status, release, isOverdue: false },
+});
+
+/** A machine that does what it is told: it runs after one turn, is well after another, and drains in one. */
+class Simulated {
+  all: InstanceFact[] = [];
+  #made = 0;
+  /**
+   * Instances that serve of the wanted release or another one, at the worst moment since the first served.
+   */
+  worst = Infinity;
+
+  constructor(all: readonly InstanceFact[]) {
+    this.all = [...all];
+  }
+
+  carryOut(fact: AppFact): AppFact {
+    let next = fact;
+    for (const action of appActions(fact, this.all)) {
+      if (action.kind === "start")
+        this.all.push(
+          instance({
+            ...{
+              machine_id: `new_${(this.#made += 1)}`,
+              release: fact.wanted?.number ?? 0,
+              state: "starting",
+            },
+            ...{ group_name: action.group, number: action.number, isRunning: false, isReady: false },
+          }),
+        );
+      else if (action.kind === "proceed") next = this.#proceeded(next, action.to);
+      else if (action.kind === "fail") next = { ...next, deploy: undefined, wanted: app().wanted };
+      else this.#change(action.kind, action.instance);
+    }
+    this.all = this.all.map((one) => ({
+      ...one,
+      isReady: one.isRunning,
+      isRunning: true,
+      isDrained: one.state === "draining",
+    }));
+    const serving = this.all.filter(
+      ({ state, group_name }) => state === "serving" && group_name === "web",
+    ).length;
+    if (serving > 0 || this.worst < Infinity) this.worst = Math.min(this.worst, serving);
+    return next;
+  }
+
+  #change(kind: "serve" | "drain" | "destroy" | "replace", { machine_id }: InstanceFact): void {
+    const state = kind === "serve" ? "serving" : "draining";
+    this.all = this.all.flatMap((one) => {
+      if (one.machine_id !== machine_id) return [one];
+      return kind === "destroy" || kind === "replace" ? [] : [{ ...one, state }];
+    });
+  }
+
+  #proceeded(fact: AppFact, to: NonNullable<AppFact["deploy"]>["status"]): AppFact {
+    if (fact.deploy === undefined) return fact;
+    return { ...fact, deploy: to === "live" ? undefined : { ...fact.deploy, status: to } };
+  }
+}
+
+test("a rolling deploy starts one more, lets it serve when it is well, and only then drains one of those before", () => {
+  const old = instance({ machine_id: "old" });
+  const fresh = instance({ machine_id: "new", release: 2, number: 2, state: "starting", isReady: false });
+  const fact = app(deploying(2));
+  expect(appActions(fact, [old])).toEqual([{ kind: "start", group: "web", number: 2 }]);
+  expect(appActions(fact, [old, { ...fresh, isRunning: false }])).toEqual([]);
+  expect(appActions(fact, [old, fresh])).toEqual([{ kind: "proceed", to: "checking" }]);
+  expect(appActions(fact, [old, { ...fresh, isReady: true }])[0]).toMatchObject({ kind: "serve" });
+  const served = { ...fresh, isReady: true, state: "serving" } as const;
+  expect(appActions(fact, [old, served])).toEqual([
+    { kind: "drain", instance: old },
+    { kind: "proceed", to: "draining" },
+  ]);
+  expect(appActions(fact, [{ ...old, state: "draining", isDrained: true }, served])[0]?.kind).toBe("destroy");
+  expect(appActions(app(deploying(2, "switching")), [served])).toEqual([{ kind: "proceed", to: "live" }]);
+});
+
+test("a bluegreen deploy serves all at once, when all are well", () => {
+  const olds = [1, 2].map((number) => instance({ machine_id: `old_${number}`, number }));
+  const fact = app({
+    ...deploying(2),
+    scale: { web: 2, worker: 0 },
+    wanted: { number: 2, manifest: manifest("bluegreen") },
+  });
+  expect(appActions(fact, olds).map(({ kind }) => kind)).toEqual(["start", "start"]);
+  const fresh = [3, 4].map((number) =>
+    instance({ machine_id: `new_${number}`, release: 2, number, state: "starting" }),
+  );
+  const [one, other] = fresh as [InstanceFact, InstanceFact];
+  expect(
+    appActions(fact, [...olds, one, { ...other, isReady: false }]).map(({ kind }) => kind),
+  ).not.toContain("serve");
+  expect(appActions(fact, [...olds, one, other]).filter(({ kind }) => kind === "serve")).toHaveLength(2);
+});
+
+test("a deploy fails in the turn in which an instance of it has ended, with what it said", () => {
+  const old = instance({ machine_id: "old" });
+  const ended = instance({
+    ...{ machine_id: "new", release: 2, state: "starting", isRunning: false, isReady: false },
+    end: { message: "the main process exited with 3", exitCode: 3 },
+  });
+  expect(appActions(app(deploying(2)), [old, ended])).toEqual([
+    expect.objectContaining({ kind: "fail", code: "instance_failed", instance: ended }),
+  ]);
+  // Afterwards the release before is wanted again, and the instance is kept for its log.
+  expect(appActions(app(), [old, { ...ended, state: "failed" }])).toEqual([]);
+  expect(appActions(app(deploying(3)), [old, { ...ended, state: "failed" }])[0]).toMatchObject({
+    kind: "destroy",
+  });
+});
+
+test("a check that fails, and a timeout, fail a deploy; an instance that ends while it serves is replaced", () => {
+  const failing = instance({ machine_id: "new", release: 2, state: "starting", failure: "HTTP 500" });
+  expect(appActions(app(deploying(2)), [failing])[0]).toMatchObject({
+    kind: "fail",
+    code: "instance_failed",
+  });
+  const late = { ...deploying(2), deploy: { status: "starting", release: 2, isOverdue: true } } as const;
+  expect(appActions(app(late), [])[0]).toMatchObject({ kind: "fail", code: "deploy_timed_out" });
+  const ended = instance({ machine_id: "old", end: { message: "it ended", exitCode: 0 } });
+  expect(appActions(app(), [ended]).map(({ kind }) => kind)).toEqual(["replace", "start"]);
+  expect(appActions(app({ mayStart: false }), [ended]).map(({ kind }) => kind)).toEqual(["replace"]);
+});
+
+test("an app that is deleted drains all that it has", () => {
+  const one = instance({ machine_id: "one" });
+  expect(appActions(app({ isDeleting: true }), [one])).toEqual([{ kind: "drain", instance: one }]);
+});
+
+const anyInstance = fc.record({
+  release: fc.integer({ min: 1, max: 3 }),
+  group_name: fc.constantFrom("web", "worker", "gone"),
+  state: fc.constantFrom("starting" as const, "serving" as const, "draining" as const),
+  isRunning: fc.boolean(),
+});
+
+test("from any instances, with any scale and strategy, an app comes to what is wanted, and never serves less than it did or should", () => {
+  fc.assert(
+    fc.property(
+      fc.array(anyInstance, { maxLength: 12 }),
+      fc.integer({ min: 0, max: 5 }),
+      fc.constantFrom("rolling" as const, "bluegreen" as const),
+      fc.boolean(),
+      (some, web, strategy, isDeploy) => {
+        const all = some.map((one, at) =>
+          instance({
+            ...one,
+            machine_id: `old_${at}`,
+            number: at + 1,
+            isReady: one.isRunning && one.state === "serving",
+          }),
+        );
+        const simulated = new Simulated(all);
+        const served = all.filter(
+          ({ state, group_name }) => state === "serving" && group_name === "web",
+        ).length;
+        let fact = app({
+          scale: { web, worker: 1 },
+          wanted: { number: 2, manifest: manifest(strategy) },
+          ...(isDeploy && { deploy: { status: "queued", release: 2, isOverdue: false } }),
+        });
+        for (let turn = 0; turn < 60; turn += 1) fact = simulated.carryOut(fact);
+        expect(fact.deploy).toBeUndefined();
+        const count = (group: string) =>
+          simulated.all.filter(
+            (one) => one.group_name === group && one.release === 2 && one.state === "serving",
+          ).length;
+        expect([count("web"), count("worker"), simulated.all.length]).toEqual([web, 1, web + 1]);
+        expect(simulated.worst).toBeGreaterThanOrEqual(Math.min(served, web));
+      },
+    ),
+  );
+});

@@ -1,0 +1,207 @@
+"""Apps. Written by setup/write-clients.ts from the API's declarations. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional, Sequence
+
+from ..._page import Page
+from ..._paths import segment
+from ..._request import Request
+from ...types import (
+    App,
+    AppList,
+    Deploy,
+    DeployCreateRequestProcessesValue,
+    DeployCreateRequestSecrets,
+    DeployCreateRequestServices,
+    DeployCreateRequestStrategy,
+    DeployList,
+    Release,
+    ReleaseList,
+)
+from .._http import Http
+from .._streams import every_item
+
+
+class Apps:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def create(
+        self, *, name: str, scale: Optional[Mapping[str, int]] = None, idempotency_key: Optional[str] = None
+    ) -> App:
+        """Create an app. It runs nothing before its first deploy.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``name_taken``, ``quota_exceeded``.
+        """
+        return self._http.json(
+            Request(
+                "POST",
+                "/v1/apps",
+                json={"name": name, "scale": scale},
+                creates=True,
+                key=idempotency_key,
+            ),
+            App,
+        )
+
+    def list(self) -> Iterator[App]:
+        """List apps. Those of the organization, newest first.
+
+        Needs the scope ``apps:read``.
+        """
+        pages = every_item(lambda cursor: self.page(cursor=cursor))
+        for item in pages:
+            yield item
+
+    def page(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[App]:
+        """Reads one page of ``list``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = self._http.json(Request("GET", "/v1/apps", query={"limit": limit, "cursor": cursor}), AppList)
+        return Page(found["items"], found["next_cursor"])
+
+    def get(self, id: str) -> App:
+        """Get an app. With its last deploy, and its instances.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        return self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
+
+    def update(self, id: str, *, scale: Optional[Mapping[str, int]] = None) -> App:
+        """Change an app. A scale is carried out at once, with instances of the release that is live.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``, ``app_deleting``.
+        """
+        return self._http.json(Request("PATCH", f"/v1/apps/{segment(id)}", json={"scale": scale}), App)
+
+    def delete(self, id: str) -> App:
+        """Delete an app. Its instances finish the requests that they have, and end; then it is gone, with its
+        releases.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        return self._http.json(Request("DELETE", f"/v1/apps/{segment(id)}"), App)
+
+    def deploy(
+        self,
+        id: str,
+        *,
+        template: Optional[str] = None,
+        release: Optional[int] = None,
+        env: Optional[Mapping[str, str]] = None,
+        secrets: Optional[Sequence[DeployCreateRequestSecrets]] = None,
+        processes: Optional[Mapping[str, DeployCreateRequestProcessesValue]] = None,
+        services: Optional[Sequence[DeployCreateRequestServices]] = None,
+        strategy: Optional[DeployCreateRequestStrategy] = None,
+        drain_timeout: Optional[str] = None,
+        timeout: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Deploy:
+        """Deploy a release. Makes the next release, and brings instances of it in the place of those before, which go
+        on serving until the new ones have passed their checks. What the request leaves out is that of the release
+        before, or of ``release``. A deploy that is under way is superseded. With secrets it needs ``secrets:read``
+        as well.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``release_not_found``, ``template_not_found``,
+        ``secret_not_found``, ``invalid_manifest``, ``invalid_env``, ``invalid_duration`` and others.
+        """
+        return self._http.json(
+            Request(
+                "POST",
+                f"/v1/apps/{segment(id)}/deploys",
+                json={
+                    "template": template,
+                    "release": release,
+                    "env": env,
+                    "secrets": secrets,
+                    "processes": processes,
+                    "services": services,
+                    "strategy": strategy,
+                    "drain_timeout": drain_timeout,
+                    "timeout": timeout,
+                },
+                creates=True,
+                key=idempotency_key,
+            ),
+            Deploy,
+        )
+
+    def deploys(self, id: str) -> Iterator[Deploy]:
+        """List deploys of an app. Newest first. Those before the last hundred are forgotten.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        pages = every_item(lambda cursor: self.deploys_page(id, cursor=cursor))
+        for item in pages:
+            yield item
+
+    def deploys_page(
+        self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> Page[Deploy]:
+        """Reads one page of ``deploys``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = self._http.json(
+            Request(
+                "GET",
+                f"/v1/apps/{segment(id)}/deploys",
+                query={"limit": limit, "cursor": cursor},
+            ),
+            DeployList,
+        )
+        return Page(found["items"], found["next_cursor"])
+
+    def get_deploy(self, id: str, deploy: str) -> Deploy:
+        """Get a deploy.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``, ``deploy_not_found``.
+        """
+        return self._http.json(Request("GET", f"/v1/apps/{segment(id)}/deploys/{segment(deploy)}"), Deploy)
+
+    def cancel_deploy(self, id: str, deploy: str) -> Deploy:
+        """Cancel a deploy. What it has started is ended, and the release before goes on.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``, ``deploy_not_found``, ``deploy_over``.
+        """
+        return self._http.json(
+            Request("POST", f"/v1/apps/{segment(id)}/deploys/{segment(deploy)}/cancel"),
+            Deploy,
+        )
+
+    def releases(self, id: str) -> Iterator[Release]:
+        """List releases of an app. Newest first. Those before the last twenty are forgotten, but for those that run.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        pages = every_item(lambda cursor: self.releases_page(id, cursor=cursor))
+        for item in pages:
+            yield item
+
+    def releases_page(
+        self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> Page[Release]:
+        """Reads one page of ``releases``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = self._http.json(
+            Request(
+                "GET",
+                f"/v1/apps/{segment(id)}/releases",
+                query={"limit": limit, "cursor": cursor},
+            ),
+            ReleaseList,
+        )
+        return Page(found["items"], found["next_cursor"])

@@ -1,0 +1,169 @@
+// Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
+
+import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
+import type { Deploy } from "@skerry/contract/apps/deploy";
+import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
+import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
+import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
+import { segment } from "../http/paths.ts";
+
+export class Apps {
+  protected readonly http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.http = http;
+  }
+
+  /**
+   * Create an app. It runs nothing before its first deploy.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `name_taken`, `quota_exceeded`.
+   */
+  create(request: AppCreateRequest, options: CreateOptions = {}): Promise<App> {
+    return this.http.json<App>(
+      { method: "POST", path: "/v1/apps", json: request, headers: keyHeader(options), creates: true },
+      options,
+    );
+  }
+
+  /**
+   * List apps. Those of the organization, newest first.
+   *
+   * Needs the scope `apps:read`.
+   */
+  list(options: CallOptions = {}): AsyncGenerator<App, void> {
+    return everyItem((cursor) => this.page({ cursor }, options));
+  }
+
+  /** Reads one page of `list`. */
+  page(query: PageOptions = {}, options: CallOptions = {}): Promise<Page<App>> {
+    return this.http.json<Page<App>>({ method: "GET", path: "/v1/apps", query: { ...query } }, options);
+  }
+
+  /**
+   * Get an app. With its last deploy, and its instances.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  get(id: string, options: CallOptions = {}): Promise<App> {
+    return this.http.json<App>({ method: "GET", path: `/v1/apps/${segment(id)}` }, options);
+  }
+
+  /**
+   * Change an app. A scale is carried out at once, with instances of the release that is live.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`, `app_deleting`.
+   */
+  update(id: string, changes: AppUpdateRequest, options: CallOptions = {}): Promise<App> {
+    return this.http.json<App>({ method: "PATCH", path: `/v1/apps/${segment(id)}`, json: changes }, options);
+  }
+
+  /**
+   * Delete an app. Its instances finish the requests that they have, and end; then it is gone, with
+   * its releases.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  delete(id: string, options: CallOptions = {}): Promise<App> {
+    return this.http.json<App>({ method: "DELETE", path: `/v1/apps/${segment(id)}` }, options);
+  }
+
+  /**
+   * Deploy a release. Makes the next release, and brings instances of it in the place of those
+   * before, which go on serving until the new ones have passed their checks. What the request
+   * leaves out is that of the release before, or of `release`. A deploy that is under way is
+   * superseded. With secrets it needs `secrets:read` as well.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`, `app_deleting`, `release_not_found`, `template_not_found`,
+   * `secret_not_found`, `invalid_manifest`, `invalid_env`, `invalid_duration` and others.
+   */
+  deploy(id: string, request: DeployCreateRequest, options: CreateOptions = {}): Promise<Deploy> {
+    return this.http.json<Deploy>(
+      {
+        method: "POST",
+        path: `/v1/apps/${segment(id)}/deploys`,
+        json: request,
+        headers: keyHeader(options),
+        creates: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * List deploys of an app. Newest first. Those before the last hundred are forgotten.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  deploys(id: string, options: CallOptions = {}): AsyncGenerator<Deploy, void> {
+    return everyItem((cursor) => this.deploysPage(id, { cursor }, options));
+  }
+
+  /** Reads one page of `deploys`. */
+  deploysPage(id: string, query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Deploy>> {
+    return this.http.json<Page<Deploy>>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/deploys`, query: { ...query } },
+      options,
+    );
+  }
+
+  /**
+   * Get a deploy.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`, `deploy_not_found`.
+   */
+  getDeploy(id: string, deploy: string, options: CallOptions = {}): Promise<Deploy> {
+    return this.http.json<Deploy>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/deploys/${segment(deploy)}` },
+      options,
+    );
+  }
+
+  /**
+   * Cancel a deploy. What it has started is ended, and the release before goes on.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`, `deploy_not_found`, `deploy_over`.
+   */
+  cancelDeploy(id: string, deploy: string, options: CallOptions = {}): Promise<Deploy> {
+    return this.http.json<Deploy>(
+      { method: "POST", path: `/v1/apps/${segment(id)}/deploys/${segment(deploy)}/cancel` },
+      options,
+    );
+  }
+
+  /**
+   * List releases of an app. Newest first. Those before the last twenty are forgotten, but for
+   * those that run.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  releases(id: string, options: CallOptions = {}): AsyncGenerator<Release, void> {
+    return everyItem((cursor) => this.releasesPage(id, { cursor }, options));
+  }
+
+  /** Reads one page of `releases`. */
+  releasesPage(id: string, query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Release>> {
+    return this.http.json<Page<Release>>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/releases`, query: { ...query } },
+      options,
+    );
+  }
+}
