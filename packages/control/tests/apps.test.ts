@@ -183,6 +183,23 @@ test("a deploy can be canceled and superseded, and an earlier release comes back
   expect([gone.status, gone.body["code"]]).toEqual([404, "release_not_found"]);
 });
 
+test("a deploy whose host has no proxy is not live, and leaves what serves alone", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  const [old] = (await getApp()).instances;
+  world.host.edge.fault = "HAProxy is not installed on this host";
+  const second = await deploy();
+  for (let turns = 0; turns < 4; turns += 1) {
+    await turn();
+    await pass();
+  }
+  expect((await getDeploy(second)).status).toBe("switching");
+  expect(world.host.vms.has(old?.machine_id ?? "")).toBe(true);
+  world.host.edge.fault = null;
+  await untilLive(second);
+  expect(world.host.vms.has(old?.machine_id ?? "")).toBe(false);
+});
+
 test("an app is scaled with the release that is live, and one of its instances that ends is replaced", async () => {
   await newApp("shop", { scale: { web: 2 } });
   await untilLive(await deploy());

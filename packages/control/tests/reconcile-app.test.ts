@@ -19,7 +19,13 @@ const instance = (some: Partial<InstanceFact> & Pick<InstanceFact, "machine_id">
 });
 
 const app = (some: Partial<AppFact> = {}): AppFact => ({
-  ...{ isDeleting: false, scale: { web: 1, worker: 0 }, deploy: undefined, mayStart: true },
+  ...{
+    isDeleting: false,
+    scale: { web: 1, worker: 0 },
+    deploy: undefined,
+    edgeFault: undefined,
+    mayStart: true,
+  },
   wanted: { number: 1, manifest: manifest("rolling") },
   ...some,
 });
@@ -148,6 +154,17 @@ test("a check that fails, and a timeout, fail a deploy; an instance that ends wh
   const ended = instance({ machine_id: "old", end: { message: "it ended", exitCode: 0 } });
   expect(appActions(app(), [ended]).map(({ kind }) => kind)).toEqual(["replace", "start"]);
   expect(appActions(app({ mayStart: false }), [ended]).map(({ kind }) => kind)).toEqual(["replace"]);
+});
+
+test("while a host does not serve what it was told, what serves now goes on, and a deploy is not live", () => {
+  const old = instance({ machine_id: "old" });
+  const fresh = instance({ machine_id: "new", release: 2, number: 2 });
+  const fact = app({ ...deploying(2, "switching"), edgeFault: "no proxy" });
+  expect(appActions(fact, [old, fresh])).toEqual([]);
+  expect(appActions({ ...fact, edgeFault: undefined }, [old, fresh])[0]).toMatchObject({ kind: "drain" });
+  const late = { ...fact, deploy: { status: "switching", release: 2, isOverdue: true } } as const;
+  const [fault] = appActions(late, [old, fresh]);
+  expect(fault).toMatchObject({ kind: "fail", message: expect.stringContaining("no proxy") as string });
 });
 
 test("an app that is deleted drains all that it has", () => {

@@ -21,7 +21,7 @@ import {
 } from "./app-store.ts";
 import { appWork, orphans, type AppWork, type InstanceWork } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
-import { isIdle, tellEdges } from "./edge-documents.ts";
+import { edgeFaultOf, isIdle, tellEdges } from "./edge-documents.ts";
 import { appActions, type AppAction, type InstanceFact } from "./reconcile-app.ts";
 
 /** Between looks at apps that are on their way somewhere. */
@@ -42,12 +42,11 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
       );
       let isUnderWay = true;
       for (let step = 0; step < STEPS_MAX && isUnderWay && !stop.aborted; step += 1) {
-        const failed = await tellEdges(context, await appWork(context.db), stop);
+        await tellEdges(context, await appWork(context.db), stop);
         const apps = await appWork(context.db);
         const done = await Promise.allSettled(apps.map((app) => carryOut(context, app)));
         results.push(...done);
-        const changed = done.some((one) => one.status === "fulfilled" && one.value > 0);
-        isUnderWay = changed && failed === 0;
+        isUnderWay = done.some((one) => one.status === "fulfilled" && one.value > 0);
       }
       const waits = (await appWork(context.db)).some(isOnItsWay);
       return {
@@ -74,6 +73,7 @@ async function carryOut(context: Context, app: AppWork): Promise<number> {
     isDeleting: app.status === "deleting",
     ...{ scale: app.scale, wanted: app.wanted, mayStart: app.may_start },
     deploy: app.deploy && { ...app.deploy, isOverdue: app.deploy.is_overdue },
+    edgeFault: edgeFaultOf(context, app),
   };
   const actions = appActions(fact, facts);
   const results = await Promise.allSettled(actions.map((action) => act(context, app, action)));

@@ -8,11 +8,13 @@ import { hostAddress } from "../hosts/host-rows.ts";
 import { APPS_DOMAIN } from "./app-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 
-/** Of one host, by what it serves. */
-interface Told {
+/** Answer of one host, and the digest of the document that it was to. */
+interface Told extends Pick<EdgeState, "fault" | "instances"> {
   readonly digest: string;
-  readonly state: EdgeState;
+  readonly error?: unknown;
 }
+
+const unknownEdge = { digest: "", instances: [] };
 
 /** By the host's id. */
 export const edgesOf = stateOf(() => new Map<string, Told>());
@@ -20,50 +22,72 @@ export const edgesOf = stateOf(() => new Map<string, Told>());
 type Content = Pick<EdgeDocument, "backends" | "routes">;
 
 /**
- * Tells each host whose document has changed. A host that cannot be told is told in the next turn. Resolves
- * with those that could not be.
+ * Tells each host whose document has changed. A host that cannot be told, or whose proxy cannot serve it, is
+ * told in the next turn.
  */
 export async function tellEdges(
   context: Context,
   apps: readonly AppWork[],
   stop: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const told = edgesOf(context);
-  const hosts = new Set([
-    ...told.keys(),
-    ...apps.flatMap(({ instances }) => instances.flatMap((one) => one.host_id ?? [])),
-  ]);
-  const results = await Promise.allSettled(
-    [...hosts].map(async (hostId) => {
-      const content = contentFor(hostId, apps);
-      const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
+  const own = apps.flatMap(({ instances }) => instances.flatMap((one) => one.host_id ?? []));
+  const hosts = [...new Set([...told.keys(), ...own])];
+  await Promise.all(
+    hosts.map(async (hostId) => {
       const known = told.get(hostId);
-      if (known === undefined && content.backends.length === 0) return;
-      const address = await hostAddress(context.db, hostId);
-      if (address === undefined) return void told.delete(hostId);
-      const { edge } = context.hosts.client(address);
-      const isSame = known?.digest === digest && known.state.fault === null;
-      if (isSame && !drains(content)) return;
-      const state = isSame
-        ? await edge.state(stop)
-        : await edge.serve({ version: await nextVersion(context), ...content }, stop);
-      told.set(hostId, { digest, state });
-      if (state.fault !== null)
-        context.log.warn({ host_id: hostId, fault: state.fault }, "a host does not serve apps");
+      const now = await tellEdge(context, hostId, { known, content: contentFor(hostId, apps), stop }).catch(
+        (error: unknown): Told => ({ ...unknownEdge, fault: "its host could not be told", error }),
+      );
+      if (now === undefined) return void told.delete(hostId);
+      told.set(hostId, now);
+      if (now.fault !== null && now.fault !== known?.fault)
+        context.log.warn({ host_id: hostId, fault: now.fault, err: now.error }, "a host does not serve apps");
     }),
   );
-  const failures = results.filter((one) => one.status === "rejected");
-  for (const { reason } of failures) context.log.warn({ err: reason }, "a host could not be told of apps");
-  return failures.length;
+}
+
+interface Telling {
+  readonly known: Told | undefined;
+  readonly content: Content;
+  readonly stop: AbortSignal;
+}
+
+/** Undefined: the host serves no apps, and has to be told of none. */
+async function tellEdge(
+  context: Context,
+  hostId: string,
+  { known, content, stop }: Telling,
+): Promise<Told | undefined> {
+  if (known === undefined && content.backends.length === 0) return undefined;
+  const address = await hostAddress(context.db, hostId);
+  if (address === undefined) return undefined;
+  const { edge } = context.hosts.client(address);
+  const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
+  const isSame = known?.digest === digest && known.fault === null;
+  if (isSame && !drains(content)) return known;
+  const { fault, instances } = isSame
+    ? await edge.state(stop)
+    : await edge.serve({ version: await nextVersion(context), ...content }, stop);
+  return { digest, fault, instances };
+}
+
+/** Why hosts do not serve the app as its rows say; undefined: they do. */
+export function edgeFaultOf(context: Context, { instances }: AppWork): string | undefined {
+  const told = edgesOf(context);
+  const faults = instances
+    .filter(({ state }) => state === "serving")
+    .map(({ host_id }) => told.get(host_id ?? "")?.fault ?? undefined);
+  return faults.find((fault) => fault !== undefined);
 }
 
 /** Whether its host gives it no requests, and it has none. */
 export function isIdle(context: Context, { machine_id: vm, host_id, execution_id }: InstanceWork): boolean {
   if (host_id === null) return true;
   const told = edgesOf(context).get(host_id);
-  const seats =
-    told?.state.instances.filter((one) => one.vm === vm && one.execution_id === execution_id) ?? [];
-  return told === undefined ? false : seats.every((seat) => seat.status !== "serving" && seat.sessions === 0);
+  if (told === undefined || told.fault !== null) return false;
+  const seats = told.instances.filter((one) => one.vm === vm && one.execution_id === execution_id);
+  return seats.every((seat) => seat.status !== "serving" && seat.sessions === 0);
 }
 
 function drains({ backends }: Content): boolean {

@@ -33,6 +33,8 @@ export interface AppFact {
   readonly deploy:
     | { readonly status: DeployStatus; readonly release: number; readonly isOverdue: boolean }
     | undefined;
+  /** Why hosts do not serve what the rows say; undefined: they do. What serves now is left alone meanwhile. */
+  readonly edgeFault: string | undefined;
   /** No instance that ended by itself keeps the next one waiting. */
   readonly mayStart: boolean;
 }
@@ -49,7 +51,7 @@ export type AppAction =
     };
 
 export function appActions(app: AppFact, instances: readonly InstanceFact[]): AppAction[] {
-  const fault = app.deploy && deployFault(app.deploy, instances);
+  const fault = app.deploy && deployFault(app.deploy, app.edgeFault, instances);
   if (fault !== undefined) return [fault];
   // Kept for its log until the next deploy.
   const kept = instances.filter(({ state }) => state === "failed");
@@ -76,6 +78,7 @@ export function appActions(app: AppFact, instances: readonly InstanceFact[]): Ap
 /** Why the deploy has failed, where it has. */
 function deployFault(
   { release, isOverdue }: NonNullable<AppFact["deploy"]>,
+  edgeFault: string | undefined,
   instances: readonly InstanceFact[],
 ): AppAction | undefined {
   const own = instances.filter((one) => one.release === release && one.state === "starting");
@@ -96,7 +99,9 @@ function deployFault(
       instance: failing,
     };
   if (!isOverdue) return undefined;
-  return { kind: "fail", code: "deploy_timed_out", message: "It was not live before its timeout was over." };
+  const why = edgeFault === undefined ? "" : `: ${edgeFault}`;
+  const message = `It was not live before its timeout was over${why}.`;
+  return { kind: "fail", code: "deploy_timed_out", message };
 }
 
 function nameOf({ group_name: group, number }: InstanceFact): string {
@@ -123,7 +128,7 @@ function groupActions(app: AppFact, group: string, all: readonly InstanceFact[])
     actions: [
       ...over.map((instance) => ({ kind: "destroy", instance }) as const),
       ...arrivals(app, parts),
-      ...departures(parts),
+      ...departures(parts).filter(({ instance }) => mayLeave(app, instance)),
     ],
     isServed: servingOf(parts.fresh).length >= parts.count,
   };
@@ -166,7 +171,7 @@ function arrivals({ wanted, mayStart }: AppFact, { group, count, here, fresh, ol
 /**
  * Instances that are one too many. Those that never served are of no use any more, whatever else there is.
  */
-function departures({ count, fresh, old }: Parts): AppAction[] {
+function departures({ count, fresh, old }: Parts) {
   const oldServing = servingOf(old);
   const spare = servingOf(fresh).length + oldServing.length - count;
   const surplus = fresh.toSorted((a, b) => Number(a.state === "serving") - Number(b.state === "serving"));
@@ -177,8 +182,12 @@ function departures({ count, fresh, old }: Parts): AppAction[] {
   ]);
 }
 
-function drained(instances: readonly InstanceFact[]): AppAction[] {
-  return instances.map((instance) => ({ kind: "drain", instance }));
+function drained(instances: readonly InstanceFact[]) {
+  return instances.map((instance) => ({ kind: "drain", instance }) as const);
+}
+
+function mayLeave({ edgeFault, isDeleting, wanted }: AppFact, { state }: InstanceFact): boolean {
+  return edgeFault === undefined || isDeleting || wanted === undefined || state !== "serving";
 }
 
 /** Numbers from 1 that none of the group has. */
@@ -194,18 +203,19 @@ const order: readonly DeployStatus[] = ["queued", "starting", "checking", "switc
 function progress(app: AppFact, groups: readonly GroupState[], there: readonly InstanceFact[]): AppAction[] {
   const { deploy } = app;
   if (deploy === undefined) return [];
-  const to = statusOf(deploy.release, groups, there);
+  const to = statusOf(app, deploy.release, { groups, there });
   return order.indexOf(to) > order.indexOf(deploy.status) ? [{ kind: "proceed", to }] : [];
 }
 
 function statusOf(
+  { edgeFault }: AppFact,
   release: number,
-  groups: readonly GroupState[],
-  there: readonly InstanceFact[],
+  { groups, there }: { readonly groups: readonly GroupState[]; readonly there: readonly InstanceFact[] },
 ): DeployStatus {
   const own = there.filter((one) => one.release === release);
   const isServed = groups.every((group) => group.isServed);
-  if (isServed) return there.some((one) => one.release !== release) ? "draining" : "live";
+  if (isServed && edgeFault === undefined)
+    return there.some((one) => one.release !== release) ? "draining" : "live";
   if (own.some(({ state }) => state === "serving")) return "switching";
   return own.length > 0 && own.every(({ isRunning }) => isRunning) ? "checking" : "starting";
 }
