@@ -3,6 +3,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { NO_IMAGE_CACHE } from "@skerry/contract/hosts/image-cache-folder";
 import { LoneHost } from "./support/lone-host.ts";
 import { until } from "./support/platform.ts";
 
@@ -29,7 +30,7 @@ test(
   "nothing of mmdebstrap outlasts the host, and the next one removes its folder",
   async () => {
     // Its assets are in its own state folder, so the next host need not ask whether another one is at work there.
-    const host = await LoneHost.open("", { SKERRY_WARM_MAX: "0" });
+    const host = await LoneHost.open("", { SKERRY_WARM_MAX: "0", SKERRY_IMAGE_CACHE: NO_IMAGE_CACHE });
     const images = join(host.folder, "host/assets/images");
     try {
       await until(

@@ -246,6 +246,9 @@ const endByTheClockAsItIs = [
   // Until the next attempt, and URLs of the object store end by its own clock.
   ...["leases", "restarts", "stored_layers", "template_copies"].map((table) => `${table}.due_at`),
   ...["vms", "snapshots", "builds", "moves"].map((table) => `${table}.retry_at`),
+  "apps.start_after",
+  // A drain that ends early cuts what was still under way, and the deploy goes on.
+  "app_instances.drains_until",
   ...["stored_layers.urls_until", "clock_eras.vouched_until"],
   // Names of times that are past.
   ...["hosts.last_heartbeat", "hosts.silent_until"],

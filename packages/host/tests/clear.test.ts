@@ -49,6 +49,7 @@ function config(): HostConfig {
       range: testRange(2),
       seed: 0,
       resolverPort: 10_053,
+      edgeUid: 1_899_099_998,
       nameProxyPort: 10_054,
       neverCidrs: [],
       nameServers: [],

@@ -22,6 +22,8 @@ const commands: readonly (readonly [call: string, command: string])[] = [
   ["GET /v1/sizes", "skerry size list"],
   ["GET /v1/sandboxes", "skerry sandbox list"],
   ["GET /v1/machines", "skerry machine list"],
+  ["GET /v1/apps", "skerry app list"],
+  ["GET /v1/apps/{id}/releases", "skerry app releases APP"],
   ["GET /v1/audit", "skerry audit list"],
   ["GET /v1/snapshots", "skerry snapshot list"],
   ["GET /v1/builds", "skerry build list"],

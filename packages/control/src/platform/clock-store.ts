@@ -103,6 +103,7 @@ export const deadlines: readonly Deadline[] = [
     putAt: sql`coalesce(started_at, created_at)`,
     where: sql`finished_at is null`,
   },
+  { table: "deploys", column: "ends_by", putAt: sql`created_at`, where: sql`finished_at is null` },
   claim("vms", sql`status <> 'destroyed'`),
   claim("snapshots", sql`status <> 'deleted'`),
 ];
