@@ -54,7 +54,7 @@ const Service = Type.Object(
     check: Type.Optional({
       ...checkRequest,
       description:
-        "When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.",
+        "When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service. `interval` is 2s unless it is given.",
     }),
   },
   closed,

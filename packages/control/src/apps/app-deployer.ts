@@ -8,6 +8,8 @@ import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
+import type { StoredHealth } from "../db/tables/machine-tables.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { createOwnedMachine } from "../machines/owned-machines.ts";
 import {
@@ -44,7 +46,8 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
       for (let step = 0; step < STEPS_MAX && isUnderWay && !stop.aborted; step += 1) {
         await tellEdges(context, await appWork(context.db), stop);
         const apps = await appWork(context.db);
-        const done = await Promise.allSettled(apps.map((app) => carryOut(context, app)));
+        const checks = await startingChecks(context, apps, stop);
+        const done = await Promise.allSettled(apps.map((app) => carryOut(context, app, checks)));
         results.push(...done);
         isUnderWay = done.some((one) => one.status === "fulfilled" && one.value > 0);
       }
@@ -62,13 +65,38 @@ function isOnItsWay({ status, deploy, instances }: AppWork): boolean {
   return status === "deleting" || deploy !== undefined || unsettled;
 }
 
+type Checks = ReadonlyMap<string, StoredHealth>;
+
+/**
+ * What hosts say of the checks of instances that are to serve, by machine: rows have it with the next heartbeat
+ * only.
+ */
+async function startingChecks(
+  context: Context,
+  apps: readonly AppWork[],
+  stop: AbortSignal,
+): Promise<Checks> {
+  const starting = apps
+    .flatMap(({ instances }) => instances)
+    .filter((one) => one.state === "starting" && one.status === "running" && one.has_check === true);
+  const hosts = [...new Set(starting.flatMap(({ host_id }) => host_id ?? []))];
+  const lists = await Promise.allSettled(
+    hosts.map(async (id) => {
+      const address = await hostAddress(context.db, id);
+      return address === undefined ? [] : context.hosts.client(address).checks.list(stop);
+    }),
+  );
+  const states = lists.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  return new Map(states.map(({ id, ...health }) => [id, health]));
+}
+
 /** Resolves with how much was done. */
-async function carryOut(context: Context, app: AppWork): Promise<number> {
+async function carryOut(context: Context, app: AppWork, checks: Checks): Promise<number> {
   if (app.status === "deleting" && app.instances.length === 0) {
     await removeApp(context.db, app.id);
     return 1;
   }
-  const facts = app.instances.map((one) => factOf(context, one));
+  const facts = app.instances.map((one) => factOf(context, one, checks.get(one.machine_id)));
   const fact = {
     isDeleting: app.status === "deleting",
     ...{ scale: app.scale, wanted: app.wanted, mayStart: app.may_start },
@@ -82,14 +110,14 @@ async function carryOut(context: Context, app: AppWork): Promise<number> {
   return actions.length;
 }
 
-function factOf(context: Context, one: InstanceWork): InstanceFact {
+function factOf(context: Context, one: InstanceWork, told: StoredHealth | undefined): InstanceFact {
   const ended = { message: one.reason ?? "its machine is gone", exitCode: one.exit_code };
   const isRunning = one.status === "running";
   return {
     ...one,
     end: alive.has(one.status ?? "") ? undefined : ended,
     isRunning,
-    ...(isRunning ? checkOf(one) : { isReady: false, failure: undefined }),
+    ...(isRunning ? checkOf({ ...one, health: told ?? one.health }) : { isReady: false, failure: undefined }),
     isDrained: one.drain_is_over || one.serving_since === null || isIdle(context, one),
     isProven: one.is_proven,
   };
@@ -149,6 +177,8 @@ async function start(
     });
     const row = { machine_id: id, app_id: app.id, release: wanted.number, group_name: group, number };
     await insertInstance(context.db, row);
+    // Its host is told of the check now, and not in the next turn of VM cleanup.
+    context.wake("vm-cleanup");
   } catch (error) {
     // What cannot be started now may be in the next turn, up to the deploy's timeout; what is wrong with the
     // release never can.

@@ -50,12 +50,16 @@ function checkServices(services: StoredManifest["services"], processes: StoredMa
   if (twice !== undefined) throw invalid("services", `"services" has two ports of the group "${twice}".`);
 }
 
+/** Of checks that say none: requests wait for the first one that passes. */
+const CHECK_INTERVAL = "2s";
+
 function readService({
   group,
   port,
   protocol = "http",
-  check = { path: "/", port },
+  check: asked = { path: "/", port },
 }: NonNullable<Manifest["services"]>[number]): StoredManifest["services"][number] {
+  const check = { interval: CHECK_INTERVAL, ...asked };
   readCheck(check);
   return { group, port, protocol, check };
 }

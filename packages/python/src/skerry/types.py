@@ -1757,6 +1757,7 @@ class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=Fa
     #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
     protocol: DeployCreateRequestServicesProtocol
     #: When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.
+    #: `interval` is 2s unless it is given.
     check: DeployCreateRequestServicesCheck
 
 
@@ -3302,6 +3303,7 @@ class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
     #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
     protocol: ReleaseManifestServicesProtocol
     #: When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.
+    #: `interval` is 2s unless it is given.
     check: ReleaseManifestServicesCheck
 
 
