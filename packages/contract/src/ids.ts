@@ -16,7 +16,7 @@ export const resourceIds = {
   execution: "exe",
   move: "mov",
   app: "app",
-  /** From one release of an app to another. */
+  /** A way from one release of an app to another. */
   deploy: "dpl",
 } as const;
 

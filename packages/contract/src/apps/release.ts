@@ -60,7 +60,7 @@ const Service = Type.Object(
   closed,
 );
 
-/** What a release says of processes; the same in a request and in an answer. */
+/** Fields about processes, the same in a request and in an answer. */
 const manifest = {
   processes: Type.Optional(
     Type.Record(Group, Process, {

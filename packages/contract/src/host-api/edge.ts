@@ -2,7 +2,7 @@
 // document. The host keeps the document and its proxy runs on by itself, so that requests are served while
 // control, its database or the host process are away.
 //
-//   PUT    /edge      EdgeDocument      EdgeState; a document of an earlier version than the one there changes nothing
+//   PUT    /edge      EdgeDocument      EdgeState; an earlier document than the one there changes nothing
 //   GET    /edge                        EdgeState
 //
 // Hosts of versions before it do not know these calls.
@@ -48,7 +48,7 @@ export const EdgeDocument = Type.Object(
     routes: Type.Array(
       Type.Object(
         {
-          /** In lower case. */
+          /** A name in lower case. */
           host: Type.String({ maxLength: 253, pattern: "^[a-z0-9.-]+$" }),
           /** Begins and ends with a slash. The longest one that the path begins with counts. */
           path_prefix: Type.String({ maxLength: 512, pattern: "^/([A-Za-z0-9._~!$&'()*+,;=:@%-]+/)*$" }),
@@ -65,7 +65,7 @@ export type EdgeDocument = Static<typeof EdgeDocument>;
 
 export const EdgeState = Type.Object(
   {
-    /** Of the document that is served. 0: none. */
+    /** Version of the document that is served. 0: none. */
     version: Type.Integer({ minimum: 0 }),
     /** Why the last document is not served. */
     fault: Nullable(Type.String()),

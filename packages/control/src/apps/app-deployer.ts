@@ -28,7 +28,7 @@ import { appActions, type AppAction, type InstanceFact } from "./reconcile-app.t
 
 /** Between looks at apps that are on their way somewhere. */
 const AGAIN_MS = 250;
-/** In one turn, so that other work of this replica is not held up. */
+/** Bound of one turn, so that other work of this replica is not held up. */
 const STEPS_MAX = 20;
 
 export function appDeployer(context: Context, everyMs: number): BackgroundService {
@@ -68,7 +68,7 @@ function isOnItsWay({ status, deploy, instances }: AppWork): boolean {
 type Checks = ReadonlyMap<string, StoredHealth>;
 
 /**
- * What hosts say of the checks of instances that are to serve, by machine: rows have it with the next heartbeat
+ * Asks hosts for the checks of instances that are to serve, by machine: rows have it with the next heartbeat
  * only.
  */
 async function startingChecks(
@@ -123,7 +123,7 @@ function factOf(context: Context, one: InstanceWork, told: StoredHealth | undefi
   };
 }
 
-/** What its host has told of this check in this incarnation. */
+/** Verdict of its host on this check in this incarnation. */
 function checkOf({
   health,
   has_check,

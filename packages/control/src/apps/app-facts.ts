@@ -15,7 +15,7 @@ export interface AppWork extends AppRow {
 export interface InstanceWork extends InstanceRow {
   readonly drain_is_over: boolean;
   readonly is_proven: boolean;
-  /** Of its machine; null where that is gone. */
+  /** Status of its machine; null where that is gone. */
   readonly status: string | null;
   readonly reason: string | null;
   readonly exit_code: number | null;

@@ -111,7 +111,7 @@ export async function insertRelease(
   return number;
 }
 
-/** Of an app, beside those that run. */
+/** Releases of an app, beside those that run. */
 export const RELEASES_MAX = 20;
 export const DEPLOYS_MAX = 100;
 

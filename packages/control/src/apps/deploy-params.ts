@@ -15,7 +15,7 @@ import { readCheck } from "../values/health-checks.ts";
 import { readSize } from "../values/sizes.ts";
 import type { StoredManifest } from "./app-tables.ts";
 
-/** What is left out is that of the release before. */
+/** Takes what is left out from the release before. */
 export function readManifest(asked: Manifest, before: StoredManifest | undefined): StoredManifest {
   const whole: Manifest = { ...before, ...asked };
   const { processes = { web: {} }, strategy = "rolling", drain_timeout, timeout } = whole;
@@ -50,7 +50,7 @@ function checkServices(services: StoredManifest["services"], processes: StoredMa
   if (twice !== undefined) throw invalid("services", `"services" has two ports of the group "${twice}".`);
 }
 
-/** Of checks that say none: requests wait for the first one that passes. */
+/** Interval of checks that say none: requests wait for the first one that passes. */
 const CHECK_INTERVAL = "2s";
 
 function readService({

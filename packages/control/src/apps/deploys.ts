@@ -72,7 +72,7 @@ interface Wanted {
 }
 
 /**
- * What the request leaves out is that of the release before. A rollback is a release too, and gets a number
+ * Takes what the request leaves out from the release before. A rollback is a release too, and gets a number
  * of its own.
  */
 async function newRelease(
@@ -168,7 +168,7 @@ export async function getDeploy({ db }: Context, caller: Caller, ref: DeployRef)
   return shownDeploy(await deployRow(db, ref));
 }
 
-/** What runs of it is taken back, and the release before goes on. */
+/** The deployer takes back what runs of it, and the release before goes on. */
 export async function cancelDeploy(context: Context, caller: Caller, ref: DeployRef): Promise<Deploy> {
   await getAppRow(context.db, caller, ref.id);
   for (;;) {

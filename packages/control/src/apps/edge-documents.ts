@@ -16,7 +16,7 @@ interface Told extends Pick<EdgeState, "fault" | "instances"> {
 
 const unknownEdge = { digest: "", instances: [] };
 
-/** By the host's id. */
+/** Answers of hosts, by their ids. */
 export const edgesOf = stateOf(() => new Map<string, Told>());
 
 type Content = Pick<EdgeDocument, "backends" | "routes">;

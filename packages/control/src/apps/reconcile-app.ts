@@ -1,4 +1,4 @@
-// What an app needs next: its rows and what its machines are in, actions out. Pure. A deploy is no procedure
+// Next steps of an app: its rows and states of its machines in, actions out. Pure. A deploy is no procedure
 // of its own: it changes which release is wanted, and the same rules bring instances of it, give them
 // requests, and let those of others drain. So a deploy that failed is undone by the rules that carried it
 // out, and any replica goes on where another one died.
@@ -33,7 +33,9 @@ export interface AppFact {
   readonly deploy:
     | { readonly status: DeployStatus; readonly release: number; readonly isOverdue: boolean }
     | undefined;
-  /** Why hosts do not serve what the rows say; undefined: they do. What serves now is left alone meanwhile. */
+  /**
+   * Why hosts do not serve what the rows say; undefined: they do. What serves now is left alone meanwhile.
+   */
   readonly edgeFault: string | undefined;
   /** No instance that ended by itself keeps the next one waiting. */
   readonly mayStart: boolean;
@@ -169,7 +171,7 @@ function arrivals({ wanted, mayStart }: AppFact, { group, count, here, fresh, ol
 }
 
 /**
- * Instances that are one too many. Those that never served are of no use any more, whatever else there is.
+ * Instances that are one too many. Those that never served are of no use any more.
  */
 function departures({ count, fresh, old }: Parts) {
   const oldServing = servingOf(old);

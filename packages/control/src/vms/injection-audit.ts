@@ -1,5 +1,6 @@
 // Secrets that requests of VMs got on their way, in the audit log of the organization: at most one event a
-// minute for each VM, secret and host. Hosts count them; a host is asked each minute, and before a VM leaves it.
+// minute for each VM, secret and host. Hosts count them; a host is asked each minute, and before a VM leaves
+// it.
 
 import { sql } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
@@ -35,7 +36,10 @@ interface OnHost extends VmRef {
   readonly address: string;
 }
 
-/** One VM after the other, so that a host has other work beside. One that does not answer is asked in its next turn. */
+/**
+ * One VM after the other, so that a host has other work beside. One that does not answer is asked in its next
+ * turn.
+ */
 async function lookAt({
   db,
   client,
@@ -60,7 +64,10 @@ function isAway(reason: unknown): boolean {
   return reason instanceof SkerryError && reason.code === "host_unavailable";
 }
 
-/** For the last time before the host forgets the counts. A host that does not answer is no reason to keep the VM. */
+/**
+ * For the last time before the host forgets the counts. A host that does not answer is no reason to keep the
+ * VM.
+ */
 export async function auditBeforeEnd(
   { db, log }: Pick<Context, "db" | "log">,
   client: Pick<HostClient, "egress">,

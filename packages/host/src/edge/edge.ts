@@ -191,7 +191,7 @@ export class Edge {
     );
   }
 
-  /** Where a command is refused, the proxy begins anew with the files. */
+  /** The proxy begins anew with the files where it refuses a command. */
   async #change(before: Told, after: Told): Promise<void> {
     try {
       await this.#proxy.command([
@@ -223,7 +223,7 @@ export class Edge {
         instance === null ? undefined : addresses.get(nameOf(instance)),
       );
       const isWell = (instance: EdgeInstance) => !this.#options.vms.isFailing(instance);
-      // Where all fail, all go on getting requests: a check may be wrong, and nothing at all serves nobody.
+      // Where all fail, all go on getting requests: a check may be wrong, and no answer at all is worse.
       const anyWell = seats.some(
         (instance, seat) =>
           instance !== null && instance.state === "serving" && found[seat] !== undefined && isWell(instance),

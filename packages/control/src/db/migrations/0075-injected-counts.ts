@@ -5,7 +5,7 @@ create table injected_counts (
   vm_id text primary key references vms (id) on delete cascade,
   -- Hosts count from the start of each incarnation.
   execution_id text not null,
-  -- By secret and host, with a space between them.
+  -- Counts by secret and host, with a space between the two.
   counts jsonb not null
 );
 `;

@@ -50,7 +50,7 @@ create table app_instances (
   group_name text not null,
   number integer not null,
   state text not null,
-  -- When a draining one ends whatever it still has to do.
+  -- The end of a draining one, with what it still has to do.
   drains_until timestamptz,
   serving_since timestamptz,
   created_at timestamptz not null default now()

@@ -19,7 +19,7 @@ declare module "../database.ts" {
     injected_counts: {
       vm_id: string;
       execution_id: string;
-      /** By secret and host, with a space between them. */
+      /** Counts by secret and host, with a space between the two. */
       counts: Json<Readonly<Record<string, number>>>;
     };
   }
