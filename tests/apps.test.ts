@@ -65,6 +65,7 @@ function load(path: string): { stop: () => Promise<ReadonlyMap<string, number>> 
     async stop() {
       state.isOver = true;
       await asking;
+      expect(seen.size).toBeGreaterThan(0);
       return seen;
     },
   };

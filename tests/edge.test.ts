@@ -1,6 +1,7 @@
 // The proxy in front of apps with real guests: requests come into a published port and nowhere else, whatever
 // the guest's policy, its slot or its host process.
 
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { EdgeInstance, EdgeState } from "@skerry/contract/host-api/edge";
@@ -64,9 +65,7 @@ async function slotOf(vm: Vm): Promise<string> {
   expect(gateway).toContain("169.254.0.22");
   const { instances } = (await host.call<EdgeState>("GET", "/edge")).body;
   expect(instances.map(({ vm: id }) => id)).toContain(vm.id);
-  const config = await import("node:fs/promises").then(({ readFile }) =>
-    readFile(`${host.folder}/host/edge/haproxy.cfg`, "utf8"),
-  );
+  const config = await readFile(`${host.folder}/host/edge/haproxy.cfg`, "utf8");
   return /server s\d+ (\d+\.\d+\.\d+\.\d+):8080/.exec(config)?.[1] ?? "none";
 }
 

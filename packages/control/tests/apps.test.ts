@@ -183,6 +183,32 @@ test("a deploy can be canceled and superseded, and an earlier release comes back
   expect([gone.status, gone.body["code"]]).toEqual([404, "release_not_found"]);
 });
 
+test("while a deploy changes the port, instances of each release are reached at their own, and the route stays", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  const [old] = (await getApp()).instances;
+  const second = await deploy({ ...WEB, services: [{ group: "web", port: 9090, protocol: "h2" }] });
+  await turn();
+  const seats = () =>
+    world.host.edge.document.backends.map(({ protocol, instances }) => [
+      protocol,
+      ...instances.map(({ vm, port, state }) => [vm === old?.machine_id ? "old" : "new", port, state]),
+    ]);
+  expect(seats()).toEqual([["http", ["old", 8080, "serving"]]]);
+  world.host.edge.sessions.set(old?.machine_id ?? "", 1);
+  for (let turns = 0; turns < 4; turns += 1) {
+    await pass();
+    await turn();
+  }
+  expect(seats()).toEqual([
+    ["http", ["old", 8080, "draining"]],
+    ["h2", ["new", 9090, "serving"]],
+  ]);
+  expect(world.host.edge.document.routes[0]?.backend).toMatch(/:web:h2$/);
+  world.host.edge.sessions.clear();
+  await untilLive(second);
+});
+
 test("a deploy whose host has no proxy is not live, and leaves what serves alone", async () => {
   await newApp();
   await untilLive(await deploy());
@@ -274,38 +300,4 @@ test("secrets of a release need secrets:read from each who deploys it, and are i
   const { rows } = await sql<{ text: string }>`
     select to_jsonb(releases)::text as text from releases`.execute(world.db);
   expect(JSON.stringify(rows)).not.toContain("correct-horse");
-});
-
-test.each([
-  [{}, "bad_request"],
-  [{ template: "base", release: 1 }, "bad_request"],
-  [{ template: "none" }, "template_not_found"],
-  [{ template: "base", services: [{ group: "api", port: 80 }] }, "invalid_manifest"],
-  [{ template: "base", processes: {} }, "invalid_manifest"],
-  [
-    {
-      template: "base",
-      services: [
-        { group: "web", port: 80 },
-        { group: "web", port: 81 },
-      ],
-    },
-    "invalid_manifest",
-  ],
-  [{ template: "base", processes: { web: { size: "huge" } } }, "unknown_size"],
-  [{ template: "base", timeout: "9h" }, "timeout_too_long"],
-  [{ template: "base", secrets: [{ name: "NONE" }] }, "secret_not_found"],
-  [{ template: "base", proceses: {} }, "unknown_field"],
-])("a deploy that cannot be carried out is refused: %j", async (body, code) => {
-  await newApp();
-  expect((await world.call("POST", "/v1/apps/shop/deploys", { body })).body["code"]).toBe(code);
-});
-
-test("a name is one app's, and its address the first one's on the platform", async () => {
-  await newApp();
-  const { status, body } = await world.call("POST", "/v1/apps", { body: { name: "shop" } });
-  expect([status, body["code"]]).toEqual([409, "name_taken"]);
-  expect((await world.call("POST", "/v1/apps", { body: { name: "Shop!" } })).body["code"]).toBe(
-    "bad_request",
-  );
 });

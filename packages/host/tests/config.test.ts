@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ConfigFault, readConfig } from "../src/config/config.ts";
+import { readConfig } from "../src/config/config.ts";
+import { ConfigFault } from "../src/config/settings.ts";
 
 const env = {
   SKERRY_HOST_STATE: "/var/lib/skerry/host",

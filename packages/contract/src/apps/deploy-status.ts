@@ -14,6 +14,8 @@ export const deployStatuses = [
 ] as const;
 export type DeployStatus = (typeof deployStatuses)[number];
 
+export const deployStrategies = ["rolling", "bluegreen"] as const;
+
 const next: Readonly<Record<DeployStatus, readonly DeployStatus[]>> = {
   queued: ["starting", "failed", "canceled", "superseded"],
   starting: ["checking", "switching", "draining", "live", "failed", "canceled", "superseded"],

@@ -1,7 +1,7 @@
 // A release: all that an app's instances run from. It never changes.
 
 import { Type, type Static } from "typebox";
-import { COMMAND_MAX_CHARS } from "../bounds.ts";
+import { COMMAND_MAX_CHARS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { checkRequest } from "../checks/health-check.ts";
 import { formatDuration } from "../durations.ts";
 import { exampleIds } from "../example-ids.ts";
@@ -18,11 +18,10 @@ import {
   GROUP_PATTERN,
   GROUPS_MAX,
 } from "./app-bounds.ts";
+import { deployStrategies } from "./deploy-status.ts";
 
 const closed = { additionalProperties: false } as const;
 const Group = Type.String({ pattern: GROUP_PATTERN });
-
-export const deployStrategies = ["rolling", "bluegreen"] as const;
 
 const Process = Type.Object(
   {
@@ -106,7 +105,7 @@ export const DeployCreateRequest = named(
     template: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: 200,
+        maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
         description: "Template that the instances begin with. Either this or `release` is needed.",
       }),
     ),

@@ -44,8 +44,8 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
       );
       let isUnderWay = true;
       for (let step = 0; step < STEPS_MAX && isUnderWay && !stop.aborted; step += 1) {
-        await tellEdges(context, await appWork(context.db), stop);
         const apps = await appWork(context.db);
+        await tellEdges(context, apps, stop);
         const checks = await startingChecks(context, apps, stop);
         const done = await Promise.allSettled(apps.map((app) => carryOut(context, app, checks)));
         results.push(...done);
@@ -234,7 +234,7 @@ async function advance(
 ): Promise<void> {
   if (deploy === undefined) return;
   await context.db.transaction().execute(async (transaction) => {
-    // Statuses that were too short to be seen are passed through.
+    // Each deploy is told as begun, also where its instances are well at the first look.
     const moved = await proceed(transaction, deploy, deploy.status === "queued" ? "starting" : to);
     if (moved !== undefined && moved.status === "live")
       await changeApp(transaction, id, { live: deploy.release });

@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import type { StoredHealth } from "../db/tables/machine-tables.ts";
 import type { Queries } from "../db/database.ts";
+import type { StoredManifest } from "./app-tables.ts";
 import type { AppRow, DeployRow, InstanceRow, ReleaseRow } from "./app-store.ts";
 
 export interface AppWork extends AppRow {
@@ -24,6 +25,8 @@ export interface InstanceWork extends InstanceRow {
   readonly has_check: boolean | null;
   readonly check_version: number | null;
   readonly health: StoredHealth | null;
+  /** Services of its own release; null where that is forgotten. */
+  readonly services: StoredManifest["services"] | null;
 }
 
 export async function appWork(db: Queries): Promise<AppWork[]> {
@@ -35,8 +38,9 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
       coalesce(i.serving_since <= now() - interval '10 minutes', false) as is_proven,
       m.status, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
-      m.check_version, m.health
-    from app_instances i left join machines m on m.id = i.machine_id order by i.app_id, i.group_name, i.number`.execute(
+      m.check_version, m.health, r.manifest -> 'services' as services
+    from app_instances i left join machines m on m.id = i.machine_id
+    left join releases r on r.app_id = i.app_id and r.number = i.release order by i.app_id, i.group_name, i.number`.execute(
     db,
   );
   // A later deploy supersedes the one before it.
@@ -46,11 +50,12 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     select releases.* from releases
     join unnest(${wanted.map(({ id }) => id)}::text[], ${wanted.map(({ number }) => number)}::int[]) as wanted (id, number)
       on app_id = wanted.id and releases.number = wanted.number`.execute(db);
+  const releaseOf = new Map(releases.map((release) => [release.app_id, release]));
   const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
   return apps.map((app) => ({
     ...app,
     deploy: active.get(app.id),
-    wanted: releases.find(({ app_id }) => app_id === app.id),
+    wanted: releaseOf.get(app.id),
     instances: byApp.get(app.id) ?? [],
   }));
 }

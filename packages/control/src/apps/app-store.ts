@@ -56,7 +56,7 @@ export async function insertApp(
   return rows[0];
 }
 
-/** Locks it against the deployer and other calls, until the transaction ends. */
+/** Locks it against other calls, until the transaction ends. */
 export async function lockApp(transaction: Queries, orgId: string, id: string): Promise<AppRow | undefined> {
   const { rows } = await sql<AppRow>`
     select * from apps where id = ${id} and org_id = ${orgId} for update`.execute(transaction);
@@ -87,7 +87,7 @@ export async function noteCrash(db: Queries, id: string, isFirst: boolean): Prom
     where id = ${id}`.execute(db);
 }
 
-/** With the number that is next. The app is locked. Forgets releases that none of the newest deploys has. */
+/** Writes it with the next number. The app is locked. Forgets releases but for the newest, the live one and those that run. */
 export async function insertRelease(
   transaction: Queries,
   app: Pick<AppRow, "id" | "next_release" | "live">,

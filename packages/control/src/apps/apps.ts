@@ -3,7 +3,7 @@
 import { APPS_MAX } from "@skerry/contract/apps/app-bounds";
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
 import { SkerryError } from "@skerry/contract/errors";
-import { idKinds, isId, newId } from "@skerry/contract/ids";
+import { isId, newId } from "@skerry/contract/ids";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
@@ -35,11 +35,6 @@ export function appCreation(
   return {
     create: (attempt) =>
       context.db.transaction().execute(async (transaction) => {
-        if (name.startsWith(`${idKinds.app}-`))
-          throw new SkerryError("bad_request", `"name" begins with "${idKinds.app}-".`, {
-            remediation: "Choose another name.",
-            context: { field: "name" },
-          });
         if (!(await lockOrganization(transaction, orgId)))
           throw new SkerryError("organization_not_found", "There is no such organization.");
         const used = await countApps(transaction, orgId);

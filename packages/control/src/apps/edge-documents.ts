@@ -7,6 +7,7 @@ import { stateOf, type Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { APPS_DOMAIN } from "./app-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
+import type { StoredManifest } from "./app-tables.ts";
 
 /** Answer of one host, and the digest of the document that it was to. */
 interface Told extends Pick<EdgeState, "fault" | "instances"> {
@@ -20,6 +21,8 @@ const unknownEdge = { digest: "", instances: [] };
 export const edgesOf = stateOf(() => new Map<string, Told>());
 
 type Content = Pick<EdgeDocument, "backends" | "routes">;
+type Backend = Content["backends"][number];
+type Service = StoredManifest["services"][number];
 
 /**
  * Tells each host whose document has changed. A host that cannot be told, or whose proxy cannot serve it, is
@@ -85,7 +88,9 @@ export function edgeFaultOf(context: Context, { instances }: AppWork): string | 
 export function isIdle(context: Context, { machine_id: vm, host_id, execution_id }: InstanceWork): boolean {
   if (host_id === null) return true;
   const told = edgesOf(context).get(host_id);
-  if (told === undefined || told.fault !== null) return false;
+  // A host that was to be told of nothing has no request for it.
+  if (told === undefined) return true;
+  if (told.fault !== null) return false;
   const seats = told.instances.filter((one) => one.vm === vm && one.execution_id === execution_id);
   return seats.every((seat) => seat.status !== "serving" && seat.sessions === 0);
 }
@@ -95,32 +100,47 @@ function drains({ backends }: Content): boolean {
 }
 
 function contentFor(hostId: string, apps: readonly AppWork[]): Content {
-  const parts = apps.flatMap((app) => {
-    const services = app.wanted?.manifest.services ?? [];
-    const backends = services.map(({ group, port, protocol }) => ({
-      id: `${app.id}:${group}`,
-      protocol,
-      instances: app.instances
-        .filter((one) => one.group_name === group && one.host_id === hostId && one.status === "running")
-        .flatMap((one) => {
-          if (one.state !== "serving" && one.state !== "draining") return [];
-          if (one.state === "draining" && one.serving_since === null) return [];
-          return [
-            { vm: one.machine_id, execution_id: one.execution_id ?? "", port, state: one.state } as const,
-          ];
-        }),
-    }));
-    const [first] = backends;
-    const routes =
-      app.label === null || first === undefined
-        ? []
-        : [{ host: `${app.label}.${APPS_DOMAIN}`, path_prefix: "/", backend: first.id }];
-    return backends.some(({ instances }) => instances.length > 0) ? [{ backends, routes }] : [];
-  });
+  const parts = apps.map((app) => contentOfApp(hostId, app));
   return {
     backends: parts.flatMap(({ backends }) => backends),
     routes: parts.flatMap(({ routes }) => routes),
   };
+}
+
+/**
+ * Instances of two releases may be spoken to differently while a deploy goes on. The route leads to the wanted
+ * release's first service, or to that of a release before while none of it serves.
+ */
+function contentOfApp(hostId: string, app: AppWork): Content {
+  const here = app.instances.filter((one) => one.host_id === hostId && isSeated(one));
+  const backends: Backend[] = [];
+  for (const one of here) {
+    const { group_name: group, machine_id: vm, execution_id, state } = one;
+    const service = one.services?.find((each) => each.group === group);
+    if (service === undefined || execution_id === null) continue;
+    const { port, protocol } = service;
+    const id = backendId(app, service);
+    let backend = backends.find((each) => each.id === id);
+    if (backend === undefined) backends.push((backend = { id, protocol, instances: [] }));
+    backend.instances.push({ vm, execution_id, port, state: state === "serving" ? "serving" : "draining" });
+  }
+  const wanted = app.wanted?.manifest.services[0];
+  const serving = backends.filter(({ instances }) => instances.some(({ state }) => state === "serving"));
+  const routed =
+    serving.find(({ id }) => wanted !== undefined && id === backendId(app, wanted)) ?? serving[0];
+  const backend = routed ?? backends[0];
+  if (app.label === null || backend === undefined) return { backends, routes: [] };
+  const route = { host: `${app.label}.${APPS_DOMAIN}`, path_prefix: "/", backend: backend.id };
+  return { backends, routes: [route] };
+}
+
+/** One that never served has no requests to finish. */
+function isSeated({ state, status, serving_since }: InstanceWork): boolean {
+  return status === "running" && (state === "serving" || (state === "draining" && serving_since !== null));
+}
+
+function backendId({ id }: AppWork, { group, protocol }: Pick<Service, "group" | "protocol">): string {
+  return `${id}:${group}:${protocol}`;
 }
 
 /** Later than every one before it, also after a restore of the database. */

@@ -64,8 +64,7 @@ function isAway(reason: unknown): boolean {
   return reason instanceof SkerryError && reason.code === "host_unavailable";
 }
 
-/**
- * For the last time before the host forgets the counts. A host that does not answer is no reason to keep the
+/** Looks once more before the host forgets the counts. A host that does not answer is no reason to keep the
  * VM.
  */
 export async function auditBeforeEnd(

@@ -3,13 +3,14 @@
 import { createHash } from "node:crypto";
 import { isIPv4 } from "node:net";
 import { hostname } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { IMAGE_CACHE_FOLDER, NO_IMAGE_CACHE } from "@skerry/contract/hosts/image-cache-folder";
 import { HOST_NAME } from "@skerry/contract/joining/host-certificate";
 import { AddressRange, SMALLEST_RANGE_PREFIX } from "../network/addresses.ts";
 import { formatNetwork, parseNetwork } from "../network/ipv4.ts";
 import { proxyPorts } from "../network/name-proxy-protocol.ts";
 import { parseServer, type NameServer } from "../network/name-servers.ts";
+import { PORT_MAX, Settings, type Endpoint } from "./settings.ts";
 
 export interface HostConfig {
   /** The state folder of this host. QEMU's users must be able to pass through it, so it is mode 0711. */
@@ -59,12 +60,6 @@ export interface HostConfig {
   readonly warm: WarmConfig;
 }
 
-/** An address and a port to listen on. */
-export interface Endpoint {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The warm pool. */
 export interface WarmConfig {
   /** The most clones of one template and size; 0 for no pool. */
@@ -97,10 +92,6 @@ export interface NetworkConfig {
   readonly readySlots: number;
 }
 
-export class ConfigFault extends Error {
-  override readonly name = "ConfigFault";
-}
-
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /** Above every range that Debian, systemd and container runtimes hand out, below 2^31. */
@@ -110,8 +101,6 @@ const VM_UID_BASE = 1_900_000_000;
  */
 export const VM_UIDS_PER_HOST = 4_096;
 const VM_UID_RANGES = 16_384;
-const ENDPOINT = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/;
-const PORT_MAX = 65_535;
 const RESOLVER_PORT = 10_053;
 const NAME_PROXY_PORT = 10_054;
 const NAME_PROXY_PORT_MAX = 65_533;
@@ -247,67 +236,4 @@ function neverCidrs(settings: Settings): string[] {
     }
   }
   return cidrs;
-}
-
-/** The environment, and the faults that were found in it. */
-class Settings {
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #faults: string[] = [];
-
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env;
-  }
-
-  fault(message: string): void {
-    this.#faults.push(message);
-  }
-
-  check(): void {
-    if (this.#faults.length > 0) throw new ConfigFault(this.#faults.join("\n"));
-  }
-
-  /** An empty setting counts as absent. */
-  text(name: string): string | undefined {
-    const value = this.#env[name];
-    return value === "" ? undefined : value;
-  }
-
-  /** Words between commas. */
-  list(name: string): string[] {
-    const words = (this.text(name) ?? "").split(",").map((word) => word.trim());
-    return words.filter((word) => word !== "");
-  }
-
-  path(name: string): string {
-    const value = this.text(name) ?? "";
-    if (!isAbsolute(value)) this.fault(`${name} must be an absolute path, not "${value}"`);
-    return value;
-  }
-
-  optionalPath(name: string): string | undefined {
-    return this.text(name) === undefined ? undefined : this.path(name);
-  }
-
-  endpoint(name: string): Endpoint | undefined {
-    const value = this.text(name);
-    if (value === undefined) return undefined;
-    const [, bracketed, plain, port] = ENDPOINT.exec(value) ?? [];
-    const host = bracketed ?? plain;
-    if (host !== undefined && Number(port) <= PORT_MAX) return { host, port: Number(port) };
-    this.fault(`${name} must be an address and a port, for example 0.0.0.0:7071, not "${value}"`);
-    return undefined;
-  }
-
-  optionalNumber(name: string): number | undefined {
-    const value = this.text(name);
-    if (value === undefined) return undefined;
-    if (!/^\d{1,10}$/.test(value)) this.fault(`${name} must be a whole number, not "${value}"`);
-    return Number(value);
-  }
-
-  number(name: string, fallback: number, [least, most]: readonly [number, number]): number {
-    const value = this.optionalNumber(name) ?? fallback;
-    if (value < least || value > most) this.fault(`${name} must be between ${least} and ${most}`);
-    return value;
-  }
 }

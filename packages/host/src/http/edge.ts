@@ -2,7 +2,7 @@ import { EdgeDocument, type EdgeState } from "@skerry/contract/host-api/edge";
 import type { Host } from "../app/host.ts";
 import type { HostServer } from "./conventions.ts";
 
-/** Of as many routes and backends as a document may have. */
+/** Bound for a document with as many routes and backends as one may have. */
 const BODY_MAX_BYTES = 32 * 1024 * 1024;
 
 export function registerEdge(server: HostServer, { edge }: Host): void {

@@ -11,7 +11,7 @@ import { Doors } from "@skerry/contract/connections/doors";
 import { PressureLog } from "@skerry/contract/connections/pressure-log";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
-import type { Endpoint } from "../config/config.ts";
+import type { Endpoint } from "../config/settings.ts";
 import type { Identity } from "../config/identity.ts";
 import type { HostServer } from "./conventions.ts";
 

@@ -1,12 +1,19 @@
 // `skerry app`, `skerry deploy` and `skerry rollback`.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { isDeployOver } from "@skerry/contract/apps/deploy-status";
-import type { App, Deploy, DeployCreateRequest, Release, Skerry } from "@skerry/sdk";
+import { deployStrategies, isDeployOver } from "@skerry/contract/apps/deploy-status";
+import {
+  SkerryApiError,
+  type App,
+  type Deploy,
+  type DeployCreateRequest,
+  type Release,
+  type Skerry,
+} from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors/errors.ts";
-import { addExamples, collectText, portNumber, wholeNumber } from "../../input/options.ts";
+import { addExamples, collectPair, collectText, portNumber, wholeNumber } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { addDeedCommand, addEachCommand, addListCommand } from "../resources/resource-commands.ts";
 import { addEnvFlags, envOf, type EnvFlags } from "../vms/env-flags.ts";
@@ -162,9 +169,9 @@ interface DeployFlags extends EnvFlags {
   readonly command?: string;
   readonly port?: number;
   readonly checkPath: string;
-  readonly process?: readonly string[];
+  readonly process?: Readonly<Record<string, string>>;
   readonly secret?: readonly string[];
-  readonly strategy?: "rolling" | "bluegreen";
+  readonly strategy?: (typeof deployStrategies)[number];
   readonly detach?: boolean;
   readonly json?: boolean;
 }
@@ -178,11 +185,9 @@ function registerDeploy(program: Command, cli: Cli): void {
     .option("--command <command>", "main process of the group web; default: what the template has running")
     .addOption(new Option("--port <port>", "port of the group web that takes requests").argParser(portNumber))
     .option("--check-path <path>", "path that a GET of answers when an instance is well", "/")
-    .option("--process <group=command>", "further group of processes; repeatable", collectText)
+    .option("--process <group=command>", "further group of processes; repeatable", collectPair)
     .option("--secret <name>", "secret of the organization for all instances; repeatable", collectText)
-    .addOption(
-      new Option("--strategy <strategy>", "how instances are replaced").choices(["rolling", "bluegreen"]),
-    )
+    .addOption(new Option("--strategy <strategy>", "how instances are replaced").choices(deployStrategies))
     .option("--detach", "do not wait until it is live")
     .option("--json", "print the deploy as JSON, as the API has it");
   addEnvFlags(command).action(async (name: string, flags: DeployFlags, self: Command) => {
@@ -191,7 +196,7 @@ function registerDeploy(program: Command, cli: Cli): void {
     const { apps } = client;
     const options = { signal: cli.signal };
     const begun = await apps.deploy(name, request, options).catch(async (error: unknown) => {
-      if ((error as { readonly code?: string }).code !== "app_not_found") throw error;
+      if (!(error instanceof SkerryApiError) || error.code !== "app_not_found") throw error;
       await apps.create({ name }, options);
       return apps.deploy(name, request, options);
     });
@@ -205,12 +210,9 @@ function registerDeploy(program: Command, cli: Cli): void {
 }
 
 async function requestOf(flags: DeployFlags): Promise<DeployCreateRequest> {
-  const { template, command, port, checkPath: path, process: groups = [], secret, strategy } = flags;
+  const { template, command, port, checkPath: path, process: groups = {}, secret, strategy } = flags;
   const env = await envOf(flags);
-  const others = groups.map((text) => {
-    const at = text.indexOf("=");
-    return [text.slice(0, at), { command: text.slice(at + 1) }] as const;
-  });
+  const others = Object.entries(groups).map(([group, line]) => [group, { command: line }] as const);
   const isSaid = command !== undefined || others.length > 0;
   return {
     template,

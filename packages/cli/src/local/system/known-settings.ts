@@ -38,6 +38,7 @@ const PLAIN: Readonly<Record<SettingReader, readonly string[]>> = {
     ...limitNames.map((name) => `SKERRY_${name.toUpperCase()}`),
     // How often background services run: for tests.
     ...[
+      "APP_DEPLOYER",
       "BUILDER",
       "CACHE_CLEANUP",
       "CERTIFICATES",
