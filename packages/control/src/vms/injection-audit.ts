@@ -91,16 +91,20 @@ async function keepCounts(
   const { injected = [] } = await client.egress(vm, stop);
   if (injected.length === 0) return;
   await db.transaction().execute(async (transaction) => {
-    const { rows } = await sql<{ org_id: string; counts: Counts | null }>`
-      select org_id, counts from vms
-      left join injected_counts on vm_id = vms.id and injected_counts.execution_id = vms.execution_id
-      where vms.id = ${vm.id} and vms.execution_id = ${vm.execution_id} for update of vms`.execute(
+    const { rows } = await sql<{ org_id: string }>`
+      select org_id from vms where id = ${vm.id} and execution_id = ${vm.execution_id} for update`.execute(
       transaction,
     );
     const [row] = rows;
     if (row === undefined) return;
+    // A statement after the lock: one that waits for a lock still reads other tables as they were before it.
+    const { rows: kept } = await sql<{ counts: Counts }>`
+      select counts from injected_counts where vm_id = ${vm.id} and execution_id = ${vm.execution_id}`.execute(
+      transaction,
+    );
+    const counted = kept[0]?.counts ?? {};
     const more = injected
-      .map((one) => ({ ...one, count: sinceThen(one, row.counts ?? {}) }))
+      .map((one) => ({ ...one, count: sinceThen(one, counted) }))
       .filter(({ count }) => count > 0);
     if (more.length === 0) return;
     const counts: Counts = Object.fromEntries(injected.map((one) => [keyOf(one), one.count]));
