@@ -48,7 +48,13 @@ test("deploy sends what its flags say, tells each status, and prints the address
 
 test("a deploy that fails is a failure of the command, with why and where its log is", async () => {
   const message = "web.1 ended: it exited with 3";
-  const reason = { code: "instance_failed", message, instance: "mch_1", exit_code: 3 } as const;
+  const reason: Deploy["reason"] = {
+    code: "instance_failed",
+    message,
+    instance: "mch_1",
+    exit_code: 3,
+    last_lines: ["boom"],
+  };
   const { server, shell } = await serving(["failed"], reason);
   await using _server = server;
   await using _shell = shell;

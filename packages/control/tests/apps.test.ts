@@ -1,59 +1,15 @@
 // Apps from the API to their hosts: deploys with a fake host in the place of machines and proxies.
 
 import { sql } from "kysely";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { App } from "@skerry/contract/apps/app";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { Release } from "@skerry/contract/apps/release";
-import { appDeployer } from "../src/apps/app-deployer.ts";
-import { vmReconciler } from "../src/platform/vm-reconciler.ts";
+import { useApps, WEB } from "./support/apps.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
-const never = new AbortController().signal;
-const WEB = {
-  template: "base",
-  processes: { web: { command: "serve" } },
-  services: [{ group: "web", port: 8080, check: { path: "/health", port: 8080 } }],
-};
-
-beforeEach(async () => {
-  world.host.memoryMib = 1_000_000;
-  world.host.cpus = 64;
-  await world.beat();
-  await sql`delete from apps`.execute(world.db);
-  world.host.edge.sessions.clear();
-});
-
-const turn = async (): Promise<void> => {
-  await appDeployer(world.context, 10_000).activate(never);
-  await vmReconciler(world.context, 1_000).activate(never);
-};
-const newApp = async (name = "shop", body: object = {}): Promise<App> =>
-  (await world.call<App>("POST", "/v1/apps", { body: { name, ...body } })).body;
-const getApp = async (name = "shop"): Promise<App> => (await world.call<App>("GET", `/v1/apps/${name}`)).body;
-const deploy = async (body: object = WEB, name = "shop"): Promise<Deploy> => {
-  const answer = await world.call<Deploy>("POST", `/v1/apps/${name}/deploys`, { body });
-  expect(`${answer.status} ${answer.text}`).toMatch(/^201/);
-  return answer.body;
-};
-const getDeploy = async ({ id }: Deploy, name = "shop"): Promise<Deploy> =>
-  (await world.call<Deploy>("GET", `/v1/apps/${name}/deploys/${id}`)).body;
-
-/** Each check that its host was told passes. */
-async function pass(): Promise<void> {
-  for (const id of world.host.checks.told.keys())
-    if (world.host.vms.has(id)) world.host.checks.find(world.host, id, { status: "passing" });
-  await vmReconciler(world.context, 1_000).activate(never);
-}
-
-async function untilLive(one: Deploy): Promise<void> {
-  for (let tries = 0; (await getDeploy(one)).status !== "live"; tries += 1) {
-    expect(tries, JSON.stringify([await getDeploy(one), await getApp()])).toBeLessThan(20);
-    await turn();
-    await pass();
-  }
-}
+const { turn, newApp, getApp, deploy, getDeploy, pass, untilLive } = useApps(world);
 
 test("the first deploy makes an instance with its release, serves it when its check has passed, and is live", async () => {
   expect(await newApp()).toMatchObject({

@@ -1,8 +1,10 @@
 // How far a deploy has come. It goes forward only, and each status that is no end has a deadline together
-// with the others: the deploy's `timeout`.
+// with the others: the deploy's `timeout`, which begins when what it deploys is built.
 
 export const deployStatuses = [
   "queued",
+  "building",
+  "releasing",
   "starting",
   "checking",
   "switching",
@@ -17,7 +19,9 @@ export type DeployStatus = (typeof deployStatuses)[number];
 export const deployStrategies = ["rolling", "bluegreen"] as const;
 
 const next: Readonly<Record<DeployStatus, readonly DeployStatus[]>> = {
-  queued: ["starting", "failed", "canceled", "superseded"],
+  queued: ["building", "releasing", "starting", "failed", "canceled", "superseded"],
+  building: ["releasing", "starting", "failed", "canceled", "superseded"],
+  releasing: ["starting", "failed", "canceled", "superseded"],
   starting: ["checking", "switching", "draining", "live", "failed", "canceled", "superseded"],
   checking: ["switching", "draining", "live", "failed", "canceled", "superseded"],
   switching: ["draining", "live", "failed", "canceled", "superseded"],
@@ -30,6 +34,11 @@ const next: Readonly<Record<DeployStatus, readonly DeployStatus[]>> = {
 
 export function canDeployProceed(from: DeployStatus, to: DeployStatus): boolean {
   return next[from].includes(to);
+}
+
+/** Nothing of its release serves yet, and no instance of it has been started. */
+export function isDeployPrepared(status: DeployStatus): boolean {
+  return !["queued", "building", "releasing"].includes(status);
 }
 
 export function isDeployOver(status: DeployStatus): boolean {

@@ -13,10 +13,11 @@ const DeployReason = Type.Unsafe<{
   message: string;
   instance: string | null;
   exit_code: number | null;
+  last_lines: string[];
 } | null>({
   type: ["object", "null"],
   additionalProperties: false,
-  required: ["code", "message", "instance", "exit_code"],
+  required: ["code", "message", "instance", "exit_code", "last_lines"],
   description: "Why it failed.",
   properties: {
     code: { type: "string", enum: Object.keys(errorStatus) },
@@ -26,6 +27,11 @@ const DeployReason = Type.Unsafe<{
       description: "The machine that failed it. It is kept until the next deploy, with its log.",
     },
     exit_code: { type: ["integer", "null"] },
+    last_lines: {
+      type: "array",
+      items: { type: "string" },
+      description: "The end of what the instance, or the step of the build, has printed.",
+    },
   },
 });
 
@@ -37,12 +43,18 @@ export const Deploy = named(
     release: Type.Integer({ description: "Number of the release that it brings." }),
     status: OneOf(deployStatuses, {
       description:
-        "`switching`: the first instances of the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a later deploy took its place.",
+        "`building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a later deploy took its place.",
     }),
+    build_id: Nullable(
+      Type.String({ description: "The build of its template, which may wait for its context." }),
+    ),
     reason: DeployReason,
     created_by: Nullable(Type.String({ description: "The user who deployed." })),
     created_at: Timestamp,
-    ends_by: { ...Timestamp, description: "When its `timeout` is over." },
+    ends_by: {
+      ...Timestamp,
+      description: "When its `timeout` is over, which begins anew once its build is ready.",
+    },
     finished_at: Nullable(Timestamp),
   },
   {
@@ -50,6 +62,7 @@ export const Deploy = named(
     app_id: exampleIds.app,
     release: 42,
     status: "checking",
+    build_id: exampleIds.build,
     reason: null,
     created_by: exampleIds.user,
     created_at: "2026-11-20T16:41:08.123Z",

@@ -1,6 +1,7 @@
 // A release: all that an app's instances run from. It never changes.
 
 import { Type, type Static } from "typebox";
+import { BuildRequest } from "../builds/build-request.ts";
 import { COMMAND_MAX_CHARS, TEMPLATE_REFERENCE_MAX_CHARS } from "../bounds.ts";
 import { checkRequest } from "../checks/health-check.ts";
 import { formatDuration } from "../durations.ts";
@@ -30,7 +31,7 @@ const Process = Type.Object(
         minLength: 1,
         maxLength: COMMAND_MAX_CHARS,
         description:
-          "Shell command line of the main process. Default: none; the instance runs what its template has running.",
+          "Shell command line of the main process. Default: that of the image that the template was made of; without one the instance runs what its template has running.",
       }),
     ),
     size: Type.Optional(
@@ -74,6 +75,12 @@ const manifest = {
         "Groups that take requests, at most one port of each. The first one has the app's address. Default: none.",
     }),
   ),
+  release_command: Type.Optional(
+    Nullable(Type.String({ minLength: 1, maxLength: COMMAND_MAX_CHARS }), {
+      description:
+        "Shell command line that runs once for each deploy, in a microVM of its own with the release's environment, before an instance is started. The deploy fails where it does not exit with 0. Null: none.",
+    }),
+  ),
   strategy: Type.Optional(
     OneOf(deployStrategies, {
       default: "rolling",
@@ -99,6 +106,20 @@ const manifest = {
 export const Manifest = Type.Object(manifest, closed);
 export type Manifest = Static<typeof Manifest>;
 
+const {
+  name: _name,
+  tag: _tag,
+  more_tags: _moreTags,
+  start: _start,
+  ...buildFields
+} = BuildRequest.properties;
+/** Instances run a command of the release: what is frozen with a template does not see the environment. */
+const AppBuild = Type.Object(buildFields, {
+  ...closed,
+  description:
+    "A build, as `POST /v1/templates` takes it, of a template that belongs to the app. With `context` the deploy waits for `PUT /v1/builds/{build_id}/context`.",
+});
+
 export const DeployCreateRequest = named(
   "DeployCreateRequest",
   {
@@ -106,9 +127,18 @@ export const DeployCreateRequest = named(
       Type.String({
         minLength: 1,
         maxLength: TEMPLATE_REFERENCE_MAX_CHARS,
-        description: "Template that the instances begin with. Either this or `release` is needed.",
+        description:
+          "Template that the instances begin with. One of `template`, `image`, `build` and `release` is needed.",
       }),
     ),
+    image: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_000,
+        description: "Image of a registry that the instances begin with, the same as `build.image`.",
+      }),
+    ),
+    build: Type.Optional(AppBuild),
     release: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -135,7 +165,12 @@ export const Release = named(
   "Release",
   {
     number: Type.Integer({ minimum: 1 }),
-    template: Type.String({ description: "Id of the template's version, or the name of a built-in one." }),
+    template: Nullable(
+      Type.String({
+        description:
+          "Id of the template's version, or the name of a built-in one. Null: it was never built to its end.",
+      }),
+    ),
     variables: Type.Array(Type.String(), { description: "Names of the environment's variables." }),
     secrets: Type.Array(Type.String(), { description: "Names of the secrets that instances get." }),
     manifest: Manifest,

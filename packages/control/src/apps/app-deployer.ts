@@ -4,27 +4,33 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { parseDuration } from "@skerry/contract/durations";
-import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
+import { cancelBuild } from "../builds/cancel-build.ts";
+import { findBuilds } from "../builds/builds.ts";
 import type { Context } from "../context.ts";
-import type { StoredHealth } from "../db/tables/machine-tables.ts";
-import { hostAddress } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
-import { createOwnedMachine } from "../machines/owned-machines.ts";
+import { lastLogLines } from "../machines/machine-logs.ts";
+import { resourceCaller } from "../machines/owned-machines.ts";
 import {
+  abandonedBuilds,
   changeApp,
   insertInstance,
+  noteBuilt,
   noteCrash,
   proceed,
   removeApp,
   removeInstance,
   setInstanceState,
 } from "./app-store.ts";
-import { appWork, orphans, type AppWork, type InstanceWork } from "./app-facts.ts";
+import { appWork, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
-import { edgeFaultOf, isIdle, tellEdges } from "./edge-documents.ts";
-import { appActions, type AppAction, type InstanceFact } from "./reconcile-app.ts";
+import { forgetTemplates } from "./app-templates.ts";
+import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
+import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
+import { preparation, type PreparationAction } from "./prepare-deploy.ts";
+import { appActions, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
+import { releaseOfJob, startInstance } from "./start-instance.ts";
 
 /** Between looks at apps that are on their way somewhere. */
 const AGAIN_MS = 250;
@@ -36,12 +42,7 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
     name: DEPLOYER,
     everyMs,
     async activate(stop) {
-      const results: PromiseSettledResult<number>[] = await Promise.allSettled(
-        (await orphans(context.db)).map(async ({ id, org_id, app_id }) => {
-          await destroyMachine(context, { orgId: org_id }, id, { id: app_id });
-          return 1;
-        }),
-      );
+      const results = await Promise.allSettled(await leftovers(context));
       let isUnderWay = true;
       for (let step = 0; step < STEPS_MAX && isUnderWay && !stop.aborted; step += 1) {
         const apps = await appWork(context.db);
@@ -60,84 +61,102 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
   };
 }
 
+/** Work that processes which died, and deploys that ended before their builds, have left. */
+async function leftovers(context: Context): Promise<Promise<number>[]> {
+  const builds = await abandonedBuilds(context.db);
+  return [
+    ...(await orphans(context.db)).map((one) => takeIn(context, one)),
+    ...builds.map(async ({ id, org_id }) => {
+      await cancelBuild(context, resourceCaller(org_id), id);
+      return 1;
+    }),
+  ];
+}
+
+/** A release command that has begun is not run a second time. */
+async function takeIn(context: Context, { id, org_id, app_id, name }: Orphan): Promise<number> {
+  const release = releaseOfJob(name);
+  if (release === undefined) await destroyMachine(context, { orgId: org_id }, id, { id: app_id });
+  else
+    await insertInstance(context.db, {
+      ...{ machine_id: id, app_id, release },
+      ...{ group_name: RELEASE_COMMAND, number: release },
+    });
+  return 1;
+}
+
 function isOnItsWay({ status, deploy, instances }: AppWork): boolean {
   const unsettled = instances.some((one) => one.state === "starting" || one.state === "draining");
   return status === "deleting" || deploy !== undefined || unsettled;
 }
 
-type Checks = ReadonlyMap<string, StoredHealth>;
-
-/**
- * Asks hosts for the checks of instances that are to serve, by machine: rows have it with the next heartbeat
- * only.
- */
-async function startingChecks(
-  context: Context,
-  apps: readonly AppWork[],
-  stop: AbortSignal,
-): Promise<Checks> {
-  const starting = apps
-    .flatMap(({ instances }) => instances)
-    .filter((one) => one.state === "starting" && one.status === "running" && one.has_check === true);
-  const hosts = [...new Set(starting.flatMap(({ host_id }) => host_id ?? []))];
-  const lists = await Promise.allSettled(
-    hosts.map(async (id) => {
-      const address = await hostAddress(context.db, id);
-      return address === undefined ? [] : context.hosts.client(address).checks.list(stop);
-    }),
-  );
-  const states = lists.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-  return new Map(states.map(({ id, ...health }) => [id, health]));
-}
-
 /** Resolves with how much was done. */
 async function carryOut(context: Context, app: AppWork, checks: Checks): Promise<number> {
-  if (app.status === "deleting" && app.instances.length === 0) {
+  const { coming, deploy, status } = app;
+  if (status === "deleting" && app.instances.length === 0) {
+    await forgetTemplates(context, app);
     await removeApp(context.db, app.id);
     return 1;
   }
   const facts = app.instances.map((one) => factOf(context, one, checks.get(one.machine_id)));
-  const fact = {
-    isDeleting: app.status === "deleting",
-    ...{ scale: app.scale, wanted: app.wanted, mayStart: app.may_start },
-    deploy: app.deploy && { ...app.deploy, isOverdue: app.deploy.is_overdue },
-    edgeFault: edgeFaultOf(context, app),
-  };
-  const actions = appActions(fact, facts);
-  const results = await Promise.allSettled(actions.map((action) => act(context, app, action)));
+  const isPrepared = coming === undefined;
+  const actions = appActions(
+    {
+      isDeleting: status === "deleting",
+      ...{ scale: app.scale, wanted: app.wanted, mayStart: app.may_start },
+      deploy: isPrepared && deploy ? { ...deploy, isOverdue: deploy.is_overdue } : undefined,
+      preparing: coming?.number,
+      edgeFault: edgeFaultOf(context, app),
+    },
+    facts,
+  );
+  const toPrepare = await preparationOf(context, app, facts);
+  const results = await Promise.allSettled([
+    ...actions.map((action) => act(context, app, action)),
+    ...toPrepare.map((action) => prepare(context, app, action)),
+  ]);
   const failure = results.find((one) => one.status === "rejected");
   if (failure !== undefined) throw failure.reason;
-  return actions.length;
+  return results.length;
 }
 
-function factOf(context: Context, one: InstanceWork, told: StoredHealth | undefined): InstanceFact {
-  const ended = { message: one.reason ?? "its machine is gone", exitCode: one.exit_code };
-  const isRunning = one.status === "running";
-  return {
-    ...one,
-    end: alive.has(one.status ?? "") ? undefined : ended,
-    isRunning,
-    ...(isRunning ? checkOf({ ...one, health: told ?? one.health }) : { isReady: false, failure: undefined }),
-    isDrained: one.drain_is_over || one.serving_since === null || isIdle(context, one),
-    isProven: one.is_proven,
-  };
+async function preparationOf(
+  context: Context,
+  { org_id, coming, deploy, status }: AppWork,
+  facts: readonly InstanceFact[],
+): Promise<PreparationAction[]> {
+  if (coming === undefined || deploy === undefined || status === "deleting") return [];
+  const [build] = deploy.build_id === null ? [] : await findBuilds(context, org_id, [deploy.build_id]);
+  return preparation({
+    ...{ status: deploy.status, isOverdue: deploy.is_overdue, isBuilt: isRunnable(coming) },
+    build: build?.shownTo(resourceCaller(org_id)),
+    releaseCommand: coming.manifest.release_command,
+    job: facts.find((one) => one.group_name === RELEASE_COMMAND && one.release === coming.number),
+  });
 }
 
-/** Verdict of its host on this check in this incarnation. */
-function checkOf({
-  health,
-  has_check,
-  execution_id,
-  check_version,
-}: InstanceWork): Pick<InstanceFact, "isReady" | "failure"> {
-  if (has_check !== true) return { isReady: true, failure: undefined };
-  const isOfNow = health?.execution_id === execution_id && health.version === check_version;
-  if (!isOfNow) return { isReady: false, failure: undefined };
-  const failure = health.status === "failing" ? (health.reason ?? "it fails") : undefined;
-  return { isReady: health.status === "passing", failure };
+async function prepare(context: Context, app: AppWork, action: PreparationAction): Promise<void> {
+  const { coming, deploy } = app;
+  if (coming === undefined || deploy === undefined) return;
+  switch (action.kind) {
+    case "built": {
+      const timeoutMs = parseDuration(coming.manifest.timeout) ?? 0;
+      return noteBuilt(context.db, deploy, { template: action.template, timeoutMs });
+    }
+    case "runReleaseCommand": {
+      if (!isRunnable(coming)) return;
+      const seat = { group: RELEASE_COMMAND, number: coming.number };
+      const fault = await startInstance(context, app, { release: coming, seat });
+      if (fault === undefined) return;
+      const message = `The release command could not be started: ${fault.message}`;
+      return fail(context, app, { code: fault.code, message });
+    }
+    case "proceed":
+      return advance(context, app, action.to);
+    case "fail":
+      return fail(context, app, action);
+  }
 }
-
-const alive: ReadonlySet<string> = new Set(["creating", "starting", "running", "stopping"]);
 
 async function act(context: Context, app: AppWork, action: AppAction): Promise<void> {
   switch (action.kind) {
@@ -159,62 +178,6 @@ async function act(context: Context, app: AppWork, action: AppAction): Promise<v
   }
 }
 
-async function start(
-  context: Context,
-  app: AppWork,
-  { group, number }: AppAction & { kind: "start" },
-): Promise<void> {
-  const { wanted } = app;
-  if (wanted === undefined) return;
-  const owner = { kind: "app", id: app.id, name: app.name } as const;
-  const request = machineRequest(app, wanted, { group, number });
-  try {
-    const { id } = await createOwnedMachine(context, {
-      orgId: app.org_id,
-      owner,
-      request,
-      service: DEPLOYER,
-    });
-    const row = { machine_id: id, app_id: app.id, release: wanted.number, group_name: group, number };
-    await insertInstance(context.db, row);
-    // Its host is told of the check now, and not in the next turn of VM cleanup.
-    context.wake("vm-cleanup");
-  } catch (error) {
-    // What cannot be started now may be in the next turn, up to the deploy's timeout; what is wrong with the
-    // release never can.
-    if (!(error instanceof SkerryError) || error.retryAfterS !== undefined || error.status >= 500) {
-      context.log.warn({ err: error, app_id: app.id }, "an instance could not be started");
-      return;
-    }
-    const { code, message } = error;
-    if (app.deploy === undefined) throw error;
-    await fail(context, app, {
-      code,
-      message: `${group}.${number} could not be started: ${message}`,
-    });
-  }
-}
-
-/** It is not started again by itself: another one takes its place, on whichever host. */
-function machineRequest(
-  app: AppWork,
-  { manifest, template, env, secrets, number: release }: NonNullable<AppWork["wanted"]>,
-  { group, number }: { readonly group: string; readonly number: number },
-): MachineCreateRequest {
-  const { command, size } = manifest.processes[group] ?? {};
-  const service = manifest.services.find((one) => one.group === group);
-  return {
-    ...{ template, name: `${app.name}/${group}.${number}` },
-    env: { ...(service === undefined ? {} : { PORT: String(service.port) }), ...env },
-    secrets: secrets.map(({ name, as }) => ({ name, ...(as !== undefined && { as }) })),
-    metadata: { app: app.name, group, release: String(release) },
-    restart: { policy: "no" },
-    ...(command !== undefined && { command }),
-    ...(size !== undefined && { size }),
-    ...(service !== undefined && { check: service.check }),
-  };
-}
-
 function drainMs({ wanted, status }: AppWork): number {
   const text = wanted?.manifest.drain_timeout;
   return text === undefined || status === "deleting" ? 0 : (parseDuration(text) ?? 0);
@@ -227,24 +190,38 @@ async function destroy(context: Context, app: AppWork, { machine_id: id }: Insta
   await removeInstance(context.db, id);
 }
 
+async function start(
+  context: Context,
+  app: AppWork,
+  seat: Pick<AppAction & { kind: "start" }, "group" | "number">,
+): Promise<void> {
+  if (app.wanted === undefined) return;
+  const fault = await startInstance(context, app, { release: app.wanted, seat });
+  if (fault === undefined) return;
+  if (app.deploy === undefined || app.coming !== undefined) throw fault;
+  const message = `${seat.group}.${seat.number} could not be started: ${fault.message}`;
+  await fail(context, app, { code: fault.code, message });
+}
+
 async function advance(
   context: Context,
-  { id, deploy }: AppWork,
+  app: AppWork,
   to: (AppAction & { kind: "proceed" })["to"],
 ): Promise<void> {
+  const { id, deploy } = app;
   if (deploy === undefined) return;
   await context.db.transaction().execute(async (transaction) => {
-    // Each deploy is told as begun, also where its instances are well at the first look.
-    const moved = await proceed(transaction, deploy, deploy.status === "queued" ? "starting" : to);
+    const moved = await proceed(transaction, deploy, to);
     if (moved !== undefined && moved.status === "live")
       await changeApp(transaction, id, { live: deploy.release });
   });
+  if (to === "live") await forgetTemplates(context, app);
 }
 
 async function fail(
   context: Context,
   app: AppWork,
-  { code, message, instance }: Omit<AppAction & { kind: "fail" }, "kind">,
+  { code, message, instance, lastLines = [] }: Omit<PreparationAction & { kind: "fail" }, "kind">,
 ): Promise<void> {
   const { deploy } = app;
   if (deploy === undefined) return;
@@ -252,6 +229,7 @@ async function fail(
     ...{ code, message },
     instance: instance?.end === undefined ? null : instance.machine_id,
     exit_code: instance?.end?.exitCode ?? null,
+    last_lines: instance === undefined ? [...lastLines] : await printedBy(context, app, instance),
   };
   await context.db.transaction().execute(async (transaction) => {
     const failed = await proceed(transaction, deploy, "failed", reason);
@@ -261,4 +239,22 @@ async function fail(
     await recordOwnActs(transaction, act, [{ id: deploy.id, org_id: app.org_id }]);
   });
   context.log.info({ app_id: app.id, deploy_id: deploy.id, code }, "a deploy has failed");
+}
+
+const LAST_LINES = 20;
+const LAST_LINE_MAX_CHARS = 500;
+
+/** Empty where its host does not say. */
+async function printedBy(
+  context: Context,
+  { org_id }: AppWork,
+  { machine_id: id }: InstanceFact,
+): Promise<string[]> {
+  try {
+    const lines = await lastLogLines(context, resourceCaller(org_id), { id, lines: LAST_LINES });
+    return lines.map((line) => line.slice(0, LAST_LINE_MAX_CHARS));
+  } catch (error) {
+    context.log.warn({ err: error, machine_id: id }, "the log of an instance could not be read");
+    return [];
+  }
 }

@@ -4,14 +4,29 @@ import { sql } from "kysely";
 import type { StoredHealth } from "../db/tables/machine-tables.ts";
 import type { Queries } from "../db/database.ts";
 import type { StoredManifest } from "./app-tables.ts";
+import { isDeployPrepared } from "@skerry/contract/apps/deploy-status";
 import type { AppRow, DeployRow, InstanceRow, ReleaseRow } from "./app-store.ts";
 
 export interface AppWork extends AppRow {
   readonly may_start: boolean;
-  readonly deploy: (DeployRow & { readonly is_overdue: boolean }) | undefined;
-  readonly wanted: ReleaseRow | undefined;
+  readonly deploy: DeployWork | undefined;
+  /** The release whose instances there should be; undefined: none is yet. */
+  readonly wanted: RunnableRelease | undefined;
+  /** The release of the deploy, while that prepares it. */
+  readonly coming: ReleaseWork | undefined;
   readonly instances: readonly InstanceWork[];
 }
+
+interface DeployWork extends DeployRow {
+  readonly is_overdue: boolean;
+}
+
+interface ReleaseWork extends ReleaseRow {
+  /** Command of the image that its template was made of. */
+  readonly image_command: string | null;
+}
+
+export type RunnableRelease = ReleaseWork & { readonly template: string };
 
 export interface InstanceWork extends InstanceRow {
   readonly drain_is_over: boolean;
@@ -32,7 +47,7 @@ export interface InstanceWork extends InstanceRow {
 export async function appWork(db: Queries): Promise<AppWork[]> {
   const { rows: apps } = await sql<AppRow & { may_start: boolean }>`
     select *, start_after <= now() as may_start from apps order by id`.execute(db);
-  const { rows: deploys } = await sql<DeployRow & { is_overdue: boolean }>`
+  const { rows: deploys } = await sql<DeployWork>`
     select *, ends_by <= now() as is_overdue from deploys where finished_at is null order by id`.execute(db);
   const { rows: instances } = await sql<InstanceWork>`
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
@@ -45,27 +60,44 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
   );
   // A later deploy supersedes the one before it.
   const active = new Map(deploys.map((deploy) => [deploy.app_id, deploy]));
-  const wanted = apps.map(({ id, live }) => ({ id, number: active.get(id)?.release ?? live }));
-  const { rows: releases } = await sql<ReleaseRow>`
-    select releases.* from releases
-    join unnest(${wanted.map(({ id }) => id)}::text[], ${wanted.map(({ number }) => number)}::int[]) as wanted (id, number)
-      on app_id = wanted.id and releases.number = wanted.number`.execute(db);
-  const releaseOf = new Map(releases.map((release) => [release.app_id, release]));
+  const numbers = apps.flatMap(({ id, live }) =>
+    [live, active.get(id)?.release].flatMap((number) => (number == null ? [] : { id, number })),
+  );
+  const { rows: releases } = await sql<ReleaseWork>`
+    select releases.*, templates.command as image_command from releases
+    join unnest(${numbers.map(({ id }) => id)}::text[], ${numbers.map(({ number }) => number)}::int[]) as wanted (id, number)
+      on app_id = wanted.id and releases.number = wanted.number
+    left join templates on templates.id = template`.execute(db);
+  const releaseOf = new Map(releases.map((one) => [`${one.app_id} ${one.number}`, one]));
   const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
-  return apps.map((app) => ({
-    ...app,
-    deploy: active.get(app.id),
-    wanted: releaseOf.get(app.id),
-    instances: byApp.get(app.id) ?? [],
-  }));
+  return apps.map((app) => {
+    const deploy = active.get(app.id);
+    const isPrepared = deploy !== undefined && isDeployPrepared(deploy.status);
+    const wanted = releaseOf.get(`${app.id} ${isPrepared ? deploy.release : app.live}`);
+    return {
+      ...{ ...app, deploy },
+      wanted: wanted !== undefined && isRunnable(wanted) ? wanted : undefined,
+      coming: deploy === undefined || isPrepared ? undefined : releaseOf.get(`${app.id} ${deploy.release}`),
+      instances: byApp.get(app.id) ?? [],
+    };
+  });
+}
+
+export function isRunnable(release: ReleaseWork): release is RunnableRelease {
+  return release.template !== null;
+}
+
+export interface Orphan {
+  readonly id: string;
+  readonly org_id: string;
+  readonly app_id: string;
+  readonly name: string;
 }
 
 /** Machines of apps that no instance has: the process that made them died before it wrote that down. */
-export async function orphans(
-  db: Queries,
-): Promise<{ readonly id: string; readonly org_id: string; readonly app_id: string }[]> {
-  const { rows } = await sql<{ id: string; org_id: string; app_id: string }>`
-    select id, org_id, owner_id as app_id from vms
+export async function orphans(db: Queries): Promise<Orphan[]> {
+  const { rows } = await sql<Orphan>`
+    select id, org_id, owner_id as app_id, name from vms
     where owner_kind = 'app' and status not in ('destroyed', 'destroying')
       and not exists (select 1 from app_instances where machine_id = vms.id)`.execute(db);
   return rows;

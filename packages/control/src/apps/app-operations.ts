@@ -4,6 +4,7 @@ import { Deploy, DeployList } from "@skerry/contract/apps/deploy";
 import { DeployCreateRequest, ReleaseList } from "@skerry/contract/apps/release";
 import { PageQuery } from "@skerry/contract/page";
 import type { IdOf, Operations } from "../api/operation.ts";
+import { creationErrors, largeBuild } from "../builds/build-operations.ts";
 import { appIdOf } from "./app-rows.ts";
 
 const idOf: IdOf = appIdOf;
@@ -99,6 +100,7 @@ export const appOperations = {
       "Makes the next release, and brings instances of it in the place of those before, which go on serving until the new ones have passed their checks. What the request leaves out is that of the release before, or of `release`. A deploy that is under way is superseded. With secrets it needs `secrets:read` as well.",
     ...path,
     body: DeployCreateRequest,
+    largeBody: largeBuild,
     answers: { 201: Deploy },
     access: expensive,
     audit: { action: "app.deploy", resource: "deploy" },
@@ -107,12 +109,9 @@ export const appOperations = {
       "app_deleting",
       "release_not_found",
       "template_not_found",
-      "secret_not_found",
       "invalid_manifest",
       "invalid_env",
-      "invalid_duration",
-      "timeout_too_long",
-      "unknown_size",
+      ...creationErrors.filter((code) => code !== "name_taken"),
     ],
   },
   listDeploys: {

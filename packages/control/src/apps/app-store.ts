@@ -134,14 +134,14 @@ export async function findRelease(
 /** Supersedes the one that is under way. The app is locked. */
 export async function insertDeploy(
   transaction: Queries,
-  deploy: Pick<DeployRow, "id" | "app_id" | "org_id" | "release" | "created_by">,
+  deploy: Pick<DeployRow, "id" | "app_id" | "org_id" | "release" | "build_id" | "created_by">,
   timeoutMs: number,
 ): Promise<DeployRow> {
   const active = await activeDeploy(transaction, deploy.app_id);
   if (active !== undefined) await proceed(transaction, active, "superseded");
   const { rows } = await sql<DeployRow>`
-    insert into deploys (id, app_id, org_id, release, status, created_by, ends_by)
-    values (${deploy.id}, ${deploy.app_id}, ${deploy.org_id}, ${deploy.release}, 'queued', ${deploy.created_by},
+    insert into deploys (id, app_id, org_id, release, build_id, status, created_by, ends_by)
+    values (${deploy.id}, ${deploy.app_id}, ${deploy.org_id}, ${deploy.release}, ${deploy.build_id}, 'queued', ${deploy.created_by},
       now() + ${timeoutMs} * interval '1 millisecond') returning *`.execute(transaction);
   await sql`
     delete from deploys where app_id = ${deploy.app_id} and id <= (
@@ -184,6 +184,31 @@ export async function lastDeploys(db: Queries, appIds: readonly string[]): Promi
     select distinct on (app_id) * from deploys where app_id = any(${appIds}) order by app_id, id desc`.execute(
     db,
   );
+  return rows;
+}
+
+/** Its template is there, and its time to be live begins. */
+export async function noteBuilt(
+  transaction: Queries,
+  { id, app_id, release }: Pick<DeployRow, "id" | "app_id" | "release">,
+  { template, timeoutMs }: { readonly template: string; readonly timeoutMs: number },
+): Promise<void> {
+  await sql`
+    update releases set template = ${template}
+    where app_id = ${app_id} and number = ${release} and template is null`.execute(transaction);
+  await sql`
+    update deploys set ends_by = now() + ${timeoutMs} * interval '1 millisecond' where id = ${id}`.execute(
+    transaction,
+  );
+}
+
+/** Builds of deploys that are over before them. */
+export async function abandonedBuilds(
+  db: Queries,
+): Promise<{ readonly id: string; readonly org_id: string }[]> {
+  const { rows } = await sql<{ id: string; org_id: string }>`
+    select builds.id, builds.org_id from builds join deploys on build_id = builds.id
+    where builds.finished_at is null and deploys.finished_at is not null`.execute(db);
   return rows;
 }
 

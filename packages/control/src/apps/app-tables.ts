@@ -10,6 +10,7 @@ import type { AskedSecret } from "../vms/creation/vm-secrets.ts";
 export interface StoredManifest {
   readonly processes: NonNullable<Manifest["processes"]>;
   readonly services: Required<NonNullable<Manifest["services"]>[number]>[];
+  readonly release_command?: string;
   readonly strategy: NonNullable<Manifest["strategy"]>;
   readonly drain_timeout: string;
   readonly timeout: string;
@@ -33,7 +34,7 @@ declare module "../db/database.ts" {
     releases: {
       app_id: string;
       number: number;
-      template: string;
+      template: string | null;
       env: Json<Readonly<Record<string, string>>>;
       secrets: Json<readonly AskedSecret[]>;
       manifest: Json<StoredManifest>;
@@ -45,6 +46,7 @@ declare module "../db/database.ts" {
       app_id: string;
       org_id: string;
       release: number;
+      build_id: string | null;
       status: DeployStatus;
       version: Generated<number>;
       reason: ColumnType<Deploy["reason"], string | null | undefined, string | null>;

@@ -18,12 +18,20 @@ import type { StoredManifest } from "./app-tables.ts";
 /** Takes what is left out from the release before. */
 export function readManifest(asked: Manifest, before: StoredManifest | undefined): StoredManifest {
   const whole: Manifest = { ...before, ...asked };
-  const { processes = { web: {} }, strategy = "rolling", drain_timeout, timeout } = whole;
+  const {
+    processes = { web: {} },
+    release_command: command,
+    strategy = "rolling",
+    drain_timeout,
+    timeout,
+  } = whole;
   const services = (whole.services ?? []).map(readService);
   checkProcesses(processes);
+  if (typeof command === "string") checkText("release_command", command);
   checkServices(services, processes);
   return {
     ...{ processes, services, strategy },
+    ...(typeof command === "string" && { release_command: command }),
     drain_timeout: bounded("drain_timeout", drain_timeout, [DRAIN_TIMEOUT_DEFAULT_MS, DRAIN_TIMEOUT_MAX_MS]),
     timeout: bounded("timeout", timeout, [DEPLOY_TIMEOUT_DEFAULT_MS, DEPLOY_TIMEOUT_MAX_MS]),
   };

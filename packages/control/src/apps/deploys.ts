@@ -1,14 +1,18 @@
 // Deploys and releases as callers ask for them.
 
+import type { Build } from "@skerry/contract/builds/build";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import { isDeployOver } from "@skerry/contract/apps/deploy-status";
 import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
 import { parseDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
+import { buildCreation } from "../builds/build-creation.ts";
+import { cancelBuild } from "../builds/cancel-build.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import type { Creation } from "../idempotency/create-once.ts";
+import type { Queries } from "../db/database.ts";
+import { Attempt, type Creation } from "../idempotency/create-once.ts";
 import { ofOrganization, requireSecrets, requireToRead } from "../secrets/secrets.ts";
 import { getTemplate } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
@@ -22,9 +26,11 @@ import {
   listReleases,
   lockApp,
   proceed,
+  type AppRow,
   type DeployRow,
   type ReleaseRow,
 } from "./app-store.ts";
+import { templateNameOf } from "./app-templates.ts";
 import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
 import { readManifest } from "./deploy-params.ts";
 
@@ -41,8 +47,8 @@ export function deployCreation(
   return {
     async create(attempt) {
       const app = await getAppRow(context.db, caller, appId);
-      const release = await newRelease(context, caller, { appId, live: app.live, request });
-      const deploy = await context.db.transaction().execute(async (transaction) => {
+      const { build, ...release } = await newRelease(context, caller, { app, request });
+      const write = async (transaction: Queries): Promise<Deploy> => {
         const locked = await lockApp(transaction, caller.orgId, appId);
         if (locked === undefined) throw appNotFound(appId);
         refuseDeleting(locked);
@@ -51,14 +57,21 @@ export function deployCreation(
           transaction,
           {
             ...{ id: newId("deploy"), app_id: appId, org_id: caller.orgId },
-            ...{ release: number, created_by: caller.userId },
+            ...{ release: number, build_id: build?.id ?? null, created_by: caller.userId },
           },
           parseDuration(release.manifest.timeout) ?? 0,
         );
         const shown = shownDeploy(row);
         await attempt.done(transaction, shown);
         return shown;
-      });
+      };
+      const deploy = await context.db
+        .transaction()
+        .execute(write)
+        .catch(async (error: unknown) => {
+          if (build !== undefined) await cancelBuild(context, caller, build.id);
+          throw error;
+        });
       context.wake(DEPLOYER);
       return deploy;
     },
@@ -66,8 +79,7 @@ export function deployCreation(
 }
 
 interface Wanted {
-  readonly appId: string;
-  readonly live: number | null;
+  readonly app: AppRow;
   readonly request: DeployCreateRequest;
 }
 
@@ -78,21 +90,25 @@ interface Wanted {
 async function newRelease(
   context: Context,
   caller: Caller,
-  { appId, live, request }: Wanted,
-): Promise<NewRelease> {
-  const { template } = request;
-  if ((template === undefined) === (request.release === undefined))
-    throw new SkerryError("bad_request", 'A deploy begins with either "template" or "release".', {
-      remediation: "Give exactly one of them.",
+  { app, request }: Wanted,
+): Promise<NewRelease & { readonly build: Build | undefined }> {
+  const { template, image, build: asked, release } = request;
+  if ([template, image, asked, release].filter((one) => one !== undefined).length !== 1)
+    throw new SkerryError("bad_request", "Nothing says, or several fields say, what is deployed.", {
+      remediation: 'Give exactly one of "template", "image", "build" and "release".',
       context: { field: "template" },
     });
-  const before = await releaseBefore(context, appId, request.release ?? live);
-  if (request.release !== undefined && before === undefined) throw releaseNotFound(request.release);
+  const before = await releaseBefore(context, app.id, release ?? app.live);
+  if (release !== undefined && (before?.template ?? null) === null) throw releaseNotFound(release);
   const content = contentOf(request, before);
   await checkContent(context, caller, content);
-  const version =
-    template === undefined ? (before?.template ?? "") : await versionOf(context, caller, template);
-  return { template: version, ...content };
+  if (release !== undefined) return { template: before?.template ?? null, ...content, build: undefined };
+  if (template !== undefined)
+    return { template: await versionOf(context, caller, template), ...content, build: undefined };
+  const name = templateNameOf(app);
+  const wish = { ...(image === undefined ? asked : { image }), name };
+  const build = await buildCreation(context, caller, wish).create(new Attempt(undefined, () => undefined));
+  return { template: build.template_id, ...content, build };
 }
 
 async function releaseBefore(
@@ -113,7 +129,15 @@ function releaseNotFound(number: number): SkerryError {
 type Content = Omit<NewRelease, "template">;
 
 function contentOf(
-  { template: _template, release: _release, env, secrets, ...manifest }: DeployCreateRequest,
+  {
+    template: _template,
+    image: _image,
+    build: _build,
+    release: _release,
+    env,
+    secrets,
+    ...manifest
+  }: DeployCreateRequest,
   before: ReleaseRow | undefined,
 ): Content {
   return {
@@ -199,9 +223,9 @@ export async function listReleasesOf({ db }: Context, caller: Caller, id: string
 }
 
 export function shownDeploy(row: DeployRow): Deploy {
-  const { id, app_id, release, status, reason, created_by } = row;
+  const { id, app_id, release, build_id, status, reason, created_by } = row;
   return {
-    ...{ id, app_id, release, status, reason, created_by },
+    ...{ id, app_id, release, build_id, status, reason, created_by },
     created_at: row.created_at.toISOString(),
     ends_by: row.ends_by.toISOString(),
     finished_at: row.finished_at?.toISOString() ?? null,

@@ -8,6 +8,9 @@ import type { ErrorCode } from "@skerry/contract/errors";
 import type { StoredManifest } from "./app-tables.ts";
 import type { InstanceRow } from "./app-store.ts";
 
+/** Group of the microVM that runs a release command. No group of an app can have this name. */
+export const RELEASE_COMMAND = "release_command";
+
 export interface InstanceFact extends Pick<
   InstanceRow,
   "machine_id" | "release" | "group_name" | "number" | "state"
@@ -33,6 +36,8 @@ export interface AppFact {
   readonly deploy:
     | { readonly status: DeployStatus; readonly release: number; readonly isOverdue: boolean }
     | undefined;
+  /** The release that a deploy prepares. */
+  readonly preparing?: number | undefined;
   /**
    * Why hosts do not serve what the rows say; undefined: they do. What serves now is left alone meanwhile.
    */
@@ -52,7 +57,8 @@ export type AppAction =
       readonly instance?: InstanceFact;
     };
 
-export function appActions(app: AppFact, instances: readonly InstanceFact[]): AppAction[] {
+export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
+  const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND);
   const fault = app.deploy && deployFault(app.deploy, app.edgeFault, instances);
   if (fault !== undefined) return [fault];
   // Kept for its log until the next deploy.
@@ -69,12 +75,22 @@ export function appActions(app: AppFact, instances: readonly InstanceFact[]): Ap
     ...(app.isDeleting || app.deploy !== undefined
       ? kept.map((instance) => ({ kind: "destroy", instance }) as const)
       : []),
+    ...all
+      .filter((one) => one.group_name === RELEASE_COMMAND && isOver(app, one))
+      .map((instance) => ({ kind: "destroy", instance }) as const),
     ...ended.map(
       (instance) => ({ kind: instance.state === "draining" ? "destroy" : "replace", instance }) as const,
     ),
     ...ofGroups.flatMap(({ actions }) => actions),
     ...progress(app, ofGroups, there),
   ];
+}
+
+/** The release command has ended well, or the deploy before it did. One that failed is kept for its log. */
+function isOver({ preparing, isDeleting, deploy }: AppFact, { release, state }: InstanceFact): boolean {
+  if (isDeleting) return true;
+  if (state === "failed") return deploy !== undefined || preparing !== undefined;
+  return release !== preparing;
 }
 
 /** Why the deploy has failed, where it has. */

@@ -14,16 +14,17 @@ export async function configOfBuild(
   row: BuildRow & { readonly execution_id: string },
   client: HostClient,
   stop: AbortSignal,
-): Promise<TemplateConfig> {
+): Promise<{ readonly config: TemplateConfig; readonly command: string | null }> {
   const { config } = row;
   const image = await imageOfBuild(row, client, stop);
-  if (image === undefined) return config;
-  return {
+  if (image === undefined) return { config, command: null };
+  const merged = {
     env: { ...image.env, ...config.env },
     user: config.user ?? image.user,
     workdir: config.workdir ?? image.workdir,
     ...(config.start !== undefined && { start: config.start }),
   };
+  return { config: merged, command: image.command ?? null };
 }
 
 /** Settings of the image that it was made of. Undefined where it stands on a template. */

@@ -34,7 +34,7 @@ const startErrors = [
   "unknown_template",
 ] as const;
 
-const creationErrors = [
+export const creationErrors = [
   ...startErrors,
   ...secretsErrors,
   "name_taken",

@@ -212,7 +212,7 @@ async function seal(context: Context, { row, client, stop }: Running): Promise<B
 async function freeze(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
   const { image } = row;
   if (image === null) throw new Error("a sealed build has no image");
-  const config = await configOfBuild(row, client, stop);
+  const { config, command } = await configOfBuild(row, client, stop);
   const { missing } = await client.templates.put(row.template_id, { image, ...config }, stop);
   if (missing.length > 0) throw new SkerryError("layer_missing", "The host has lost a layer of the build.");
   const sizes = sizesOf(row.request);
@@ -226,6 +226,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
       transaction,
       {
         ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
+        command,
         key: wholeKey(keys, { config: row.config, sizes: row.request.sizes }),
         digest: versionDigest({ layers: image.layers.map(({ digest }) => digest), config }),
         source: row.source,

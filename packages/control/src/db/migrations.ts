@@ -69,6 +69,7 @@ import { vmSecrets } from "./migrations/0073-vm-secrets.ts";
 import { injectedEvents } from "./migrations/0074-injected-events.ts";
 import { injectedCounts } from "./migrations/0075-injected-counts.ts";
 import { apps } from "./migrations/0076-apps.ts";
+import { appBuilds } from "./migrations/0077-app-builds.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -143,6 +144,7 @@ const migrations = [
   { number: 74, name: "injected-events", text: injectedEvents },
   { number: 75, name: "injected-counts", text: injectedCounts },
   { number: 76, name: "apps", text: apps },
+  { number: 77, name: "app-builds", text: appBuilds },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -27,6 +27,8 @@ export interface LogParams extends LineFilter {
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Between the end of a log and the look whether it goes on elsewhere: its machine may have moved to another host. */
 const AGAIN_MS = 1_000;
+/** Deadline of a log that no caller waits for. */
+const HOST_ANSWERS_WITHIN_MS = 5_000;
 const REDACTOR_FRESH_MS = 5_000;
 
 export async function readMachineLogs(
@@ -48,6 +50,21 @@ export async function readMachineLogs(
     if (chars > ANSWER_MAX_CHARS) break;
   }
   return { lines };
+}
+
+/** The last lines of a machine's log, as soon as its host has them. */
+export async function lastLogLines(
+  context: Context,
+  caller: Caller,
+  { id, lines }: Pick<LogParams, "id" | "lines">,
+): Promise<readonly string[]> {
+  const gone = AbortSignal.timeout(HOST_ANSWERS_WITHIN_MS);
+  return (
+    await readMachineLogs(context, caller, {
+      ...{ id, lines, gone },
+      ...{ timestamps: false, kernel: false },
+    })
+  ).lines;
 }
 
 /** The last lines and then every one that comes. Ends when the machine is destroyed; throws the reason of `gone`. */

@@ -31,7 +31,7 @@ export async function createOwnedMachine(
 }
 
 /** A resource may begin with any snapshot of its organization. */
-function resourceCaller(orgId: string): Caller {
+export function resourceCaller(orgId: string): Caller {
   return { orgId, userId: "", tokenId: "", role: "owner", scopes: new Set(scopes), auditDetails: false };
 }
 

@@ -12,7 +12,17 @@ export type OwnTemplateRow = Selectable<Tables["templates"]> & {
 
 export interface NewTemplate extends Pick<
   OwnTemplateRow,
-  "id" | "org_id" | "name" | "digest" | "image" | "config" | "disk_gib" | "build_id" | "key" | "source"
+  | "id"
+  | "org_id"
+  | "name"
+  | "digest"
+  | "image"
+  | "config"
+  | "disk_gib"
+  | "build_id"
+  | "command"
+  | "key"
+  | "source"
 > {
   readonly bytes: number;
 }

@@ -23,6 +23,8 @@ AppStatus = Literal[
 
 AppDeployStatus = Literal[
     "queued",
+    "building",
+    "releasing",
     "starting",
     "checking",
     "switching",
@@ -404,6 +406,8 @@ BuiltInTemplateStatus = Literal[
 
 DeployStatus = Literal[
     "queued",
+    "building",
+    "releasing",
     "starting",
     "checking",
     "switching",
@@ -1205,6 +1209,8 @@ class AppDeployReason(TypedDict):
     #: The machine that failed it. It is kept until the next deploy, with its log.
     instance: Optional[str]
     exit_code: Optional[int]
+    #: The end of what the instance, or the step of the build, has printed.
+    last_lines: List[str]
 
 
 class AppDeploy(TypedDict):
@@ -1212,15 +1218,18 @@ class AppDeploy(TypedDict):
     app_id: str
     #: Number of the release that it brings.
     release: int
-    #: `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the
-    #: requests that they have. `superseded`: a later deploy took its place.
+    #: `building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of
+    #: the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a
+    #: later deploy took its place.
     status: AppDeployStatus
+    #: The build of its template, which may wait for its context.
+    build_id: Optional[str]
     #: Why it failed.
     reason: Optional[AppDeployReason]
     #: The user who deployed.
     created_by: Optional[str]
     created_at: str
-    #: When its `timeout` is over.
+    #: When its `timeout` is over, which begins anew once its build is ready.
     ends_by: str
     finished_at: Optional[str]
 
@@ -1686,6 +1695,8 @@ class DeployReason(TypedDict):
     #: The machine that failed it. It is kept until the next deploy, with its log.
     instance: Optional[str]
     exit_code: Optional[int]
+    #: The end of what the instance, or the step of the build, has printed.
+    last_lines: List[str]
 
 
 class Deploy(TypedDict):
@@ -1693,17 +1704,112 @@ class Deploy(TypedDict):
     app_id: str
     #: Number of the release that it brings.
     release: int
-    #: `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the
-    #: requests that they have. `superseded`: a later deploy took its place.
+    #: `building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of
+    #: the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a
+    #: later deploy took its place.
     status: DeployStatus
+    #: The build of its template, which may wait for its context.
+    build_id: Optional[str]
     #: Why it failed.
     reason: Optional[DeployReason]
     #: The user who deployed.
     created_by: Optional[str]
     created_at: str
-    #: When its `timeout` is over.
+    #: When its `timeout` is over, which begins anew once its build is ready.
     ends_by: str
     finished_at: Optional[str]
+
+
+_DeployCreateRequestBuildStepsCopyReserved = TypedDict("_DeployCreateRequestBuildStepsCopyReserved", {"from": str})
+
+
+class _DeployCreateRequestBuildStepsCopyNamed(TypedDict):
+    to: str
+
+
+class DeployCreateRequestBuildStepsCopy(_DeployCreateRequestBuildStepsCopyNamed, _DeployCreateRequestBuildStepsCopyReserved):
+    pass
+
+
+class DeployCreateRequestBuildSteps(TypedDict, total=False):
+    #: A shell command line.
+    run: str
+    copy: DeployCreateRequestBuildStepsCopy
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    workdir: str
+    user: str
+
+
+class DeployCreateRequestBuildDockerfile(TypedDict, total=False):
+    #: In the context. Default: `Dockerfile`.
+    path: str
+    #: The stage to build.
+    target: str
+    #: The Dockerfile itself, in place of the context's file. One with a single stage is then carried out in groups of
+    #: instructions, each of which is cached, and its `FROM` may name a template without `from`.
+    text: str
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    args: Dict[str, str]
+
+
+_DeployCreateRequestBuildSecretsReserved = TypedDict("_DeployCreateRequestBuildSecretsReserved", {"as": str}, total=False)
+
+
+class _DeployCreateRequestBuildSecretsNamed(TypedDict):
+    #: Name of the secret.
+    name: str
+
+
+class DeployCreateRequestBuildSecrets(_DeployCreateRequestBuildSecretsNamed, _DeployCreateRequestBuildSecretsReserved):
+    pass
+
+
+_DeployCreateRequestBuildReserved = TypedDict("_DeployCreateRequestBuildReserved", {"from": str}, total=False)
+
+
+class _DeployCreateRequestBuildNamed(TypedDict, total=False):
+    steps: List[DeployCreateRequestBuildSteps]
+    #: Builds the Dockerfile of the context.
+    dockerfile: DeployCreateRequestBuildDockerfile
+    #: An image of a registry, such as `docker.io/library/alpine:3`. `steps` beside it stand on it, and do not see its
+    #: environment.
+    image: str
+    #: The context is an image: an OCI archive (`podman save --format oci-archive`) or Docker's (`docker save`), not
+    #: compressed, with one image. `steps` beside it stand on it, without `copy`. Default: false.
+    archive: bool
+    #: A repository to clone as the context, `URL[#REF[:FOLDER]]`, over https, http or git and without a login. With
+    #: neither `steps` nor `dockerfile`, what it is is detected.
+    git: str
+    #: The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.
+    context: bool
+    #: What the context will hold, by the paths that `copy` names, `.` for all of it, and no others: with it the build
+    #: begins behind the steps whose results are cached. docs/templates.md says how a digest is made.
+    context_digests: Dict[str, str]
+    #: Secrets of the organization for `RUN --mount=type=secret,id=NAME` of the Dockerfile. Each step gets their
+    #: versions of its moment; no layer, no key of the cache and no row has them. Needs the scope `secrets:read` as
+    #: well.
+    secrets: List[DeployCreateRequestBuildSecrets]
+    #: Carry out every step, also where its result is cached. Default: false.
+    no_cache: bool
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    user: str
+    workdir: str
+    #: Sizes to freeze now, none with more vCPUs or memory than the size of the build; others are frozen when they are
+    #: first used. Default: `shared-cpu-1x`.
+    sizes: List[str]
+    #: Of the microVM that builds. Default: `shared-cpu-4x`.
+    size: SizeName
+    egress: EgressRequest
+    #: Of the whole build. Default: `30m`, at most `2h`.
+    timeout: str
+    #: Of each step. Default: as long as the build has.
+    step_timeout: str
+
+
+class DeployCreateRequestBuild(_DeployCreateRequestBuildNamed, _DeployCreateRequestBuildReserved):
+    pass
 
 
 _DeployCreateRequestSecretsReserved = TypedDict("_DeployCreateRequestSecretsReserved", {"as": str}, total=False)
@@ -1719,7 +1825,8 @@ class DeployCreateRequestSecrets(_DeployCreateRequestSecretsNamed, _DeployCreate
 
 
 class DeployCreateRequestProcessesValue(TypedDict, total=False):
-    #: Shell command line of the main process. Default: none; the instance runs what its template has running.
+    #: Shell command line of the main process. Default: that of the image that the template was made of; without one
+    #: the instance runs what its template has running.
     command: str
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
     size: SizeName
@@ -1762,8 +1869,13 @@ class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=Fa
 
 
 class DeployCreateRequest(TypedDict, total=False):
-    #: Template that the instances begin with. Either this or `release` is needed.
+    #: Template that the instances begin with. One of `template`, `image`, `build` and `release` is needed.
     template: str
+    #: Image of a registry that the instances begin with, the same as `build.image`.
+    image: str
+    #: A build, as `POST /v1/templates` takes it, of a template that belongs to the app. With `context` the deploy
+    #: waits for `PUT /v1/builds/{build_id}/context`.
+    build: DeployCreateRequestBuild
     #: Number of an earlier release, whose template, environment and processes are taken over.
     release: int
     #: Environment of all instances. Default: that of the release before.
@@ -1775,6 +1887,9 @@ class DeployCreateRequest(TypedDict, total=False):
     processes: Dict[str, DeployCreateRequestProcessesValue]
     #: Groups that take requests, at most one port of each. The first one has the app's address. Default: none.
     services: List[DeployCreateRequestServices]
+    #: Shell command line that runs once for each deploy, in a microVM of its own with the release's environment,
+    #: before an instance is started. The deploy fails where it does not exit with 0. Null: none.
+    release_command: Optional[str]
     #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
     #: when all are well. Default: `rolling`.
     strategy: DeployCreateRequestStrategy
@@ -3265,7 +3380,8 @@ class RegistryCredentialRequest(TypedDict):
 
 
 class ReleaseManifestProcessesValue(TypedDict, total=False):
-    #: Shell command line of the main process. Default: none; the instance runs what its template has running.
+    #: Shell command line of the main process. Default: that of the image that the template was made of; without one
+    #: the instance runs what its template has running.
     command: str
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
     size: SizeName
@@ -3312,6 +3428,9 @@ class ReleaseManifest(TypedDict, total=False):
     processes: Dict[str, ReleaseManifestProcessesValue]
     #: Groups that take requests, at most one port of each. The first one has the app's address. Default: none.
     services: List[ReleaseManifestServices]
+    #: Shell command line that runs once for each deploy, in a microVM of its own with the release's environment,
+    #: before an instance is started. The deploy fails where it does not exit with 0. Null: none.
+    release_command: Optional[str]
     #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
     #: when all are well. Default: `rolling`.
     strategy: ReleaseManifestStrategy
@@ -3323,8 +3442,8 @@ class ReleaseManifest(TypedDict, total=False):
 
 class Release(TypedDict):
     number: int
-    #: Id of the template's version, or the name of a built-in one.
-    template: str
+    #: Id of the template's version, or the name of a built-in one. Null: it was never built to its end.
+    template: Optional[str]
     #: Names of the environment's variables.
     variables: List[str]
     #: Names of the secrets that instances get.

@@ -85,7 +85,7 @@ export class Apps {
    * Needs the scope `apps:write`.
    *
    * Errors of its own: `app_not_found`, `app_deleting`, `release_not_found`, `template_not_found`,
-   * `secret_not_found`, `invalid_manifest`, `invalid_env`, `invalid_duration` and others.
+   * `invalid_manifest`, `invalid_env`, `invalid_cidr`, `invalid_port` and others.
    */
   deploy(id: string, request: DeployCreateRequest, options: CreateOptions = {}): Promise<Deploy> {
     return this.http.json<Deploy>(

@@ -95,7 +95,7 @@ function registerLists(app: Command, cli: Cli): void {
     list: ({ apps }, name) => apps.releases(name, { signal: cli.signal }),
     columns: [
       ["RELEASE", ({ number }) => String(number)],
-      ["TEMPLATE", ({ template }) => template],
+      ["TEMPLATE", ({ template }) => template ?? "-"],
       ["VARIABLES", ({ variables }) => variables.join(", ") || "-"],
       ["CREATED", (one) => relativeTime(one.created_at)],
     ],

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Optional, Sequence
+from typing import Iterator, Mapping, Optional, cast
 
 from ..._page import Page
 from ..._paths import segment
 from ..._request import Request
-from ...types import (
-    App,
-    AppList,
-    Deploy,
-    DeployCreateRequestProcessesValue,
-    DeployCreateRequestSecrets,
-    DeployCreateRequestServices,
-    DeployCreateRequestStrategy,
-    DeployList,
-    Release,
-    ReleaseList,
-)
+from ...types import App, AppList, Deploy, DeployCreateRequest, DeployList, Release, ReleaseList
 from .._http import Http
 from .._streams import every_item
 
@@ -89,21 +78,7 @@ class Apps:
         """
         return self._http.json(Request("DELETE", f"/v1/apps/{segment(id)}"), App)
 
-    def deploy(
-        self,
-        id: str,
-        *,
-        template: Optional[str] = None,
-        release: Optional[int] = None,
-        env: Optional[Mapping[str, str]] = None,
-        secrets: Optional[Sequence[DeployCreateRequestSecrets]] = None,
-        processes: Optional[Mapping[str, DeployCreateRequestProcessesValue]] = None,
-        services: Optional[Sequence[DeployCreateRequestServices]] = None,
-        strategy: Optional[DeployCreateRequestStrategy] = None,
-        drain_timeout: Optional[str] = None,
-        timeout: Optional[str] = None,
-        idempotency_key: Optional[str] = None,
-    ) -> Deploy:
+    def deploy(self, id: str, request: DeployCreateRequest, *, idempotency_key: Optional[str] = None) -> Deploy:
         """Deploy a release. Makes the next release, and brings instances of it in the place of those before, which go
         on serving until the new ones have passed their checks. What the request leaves out is that of the release
         before, or of ``release``. A deploy that is under way is superseded. With secrets it needs ``secrets:read``
@@ -112,23 +87,14 @@ class Apps:
         Needs the scope ``apps:write``.
 
         Errors of its own: ``app_not_found``, ``app_deleting``, ``release_not_found``, ``template_not_found``,
-        ``secret_not_found``, ``invalid_manifest``, ``invalid_env``, ``invalid_duration`` and others.
+        ``invalid_manifest``, ``invalid_env``, ``invalid_cidr``, ``invalid_port`` and others.
         """
         return self._http.json(
             Request(
                 "POST",
                 f"/v1/apps/{segment(id)}/deploys",
-                json={
-                    "template": template,
-                    "release": release,
-                    "env": env,
-                    "secrets": secrets,
-                    "processes": processes,
-                    "services": services,
-                    "strategy": strategy,
-                    "drain_timeout": drain_timeout,
-                    "timeout": timeout,
-                },
+                json=cast(Mapping[str, object], request),
+                sends_none=True,
                 creates=True,
                 key=idempotency_key,
             ),
