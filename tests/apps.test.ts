@@ -1,6 +1,11 @@
 // Apps on real microVMs, behind the real proxy: from a deploy to an address, and to the next deploy without a
 // lost request.
 
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, inject, test } from "vitest";
 import type { Deploy } from "../packages/sdk/src/skerry.ts";
@@ -36,8 +41,8 @@ class H(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("", 8080), H).serve_forever()
 `;
 
-async function ask(path = "/"): Promise<string> {
-  const words = ["-s", "-m", "60", "-w", " %{http_code}", "-H", "Host: shop.localhost"];
+async function ask(path = "/", app = "shop"): Promise<string> {
+  const words = ["-s", "-m", "60", "-w", " %{http_code}", "-H", `Host: ${app}.localhost`];
   return run("curl", ...words, `http://127.0.0.1:${port}${path}`).catch((error: unknown) => String(error));
 }
 
@@ -114,6 +119,38 @@ test("a rollback serves the release of before, while control is killed in the mi
   expect(await ask()).toBe("one 200");
   const seen = await traffic.stop();
   expect(["one 200", "two 200"]).toEqual(expect.arrayContaining([...seen.keys()]));
+});
+
+test("a folder with a Dockerfile is launched, runs its command, and its next deploy runs the release command", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "skerry-launch-"));
+  await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  const command = JSON.stringify(["python3", "-c", PROGRAM, "built"]);
+  await writeFile(
+    join(folder, "Dockerfile"),
+    `FROM base\nRUN mkdir -p /srv\nCOPY note /srv/\nEXPOSE 8080\nCMD ${command}\n`,
+  );
+  await writeFile(join(folder, "note"), "one");
+  const skerry = async (...args: readonly string[]) => {
+    const env = { HOME: folder, SKERRY_API_URL: platform.apiUrl, SKERRY_API_TOKEN: platform.token };
+    const program = join(import.meta.dirname, "../dist/skerry.js");
+    return promisify(execFile)(process.execPath, [program, ...args], { cwd: folder, env }).catch(
+      (error: { readonly stdout: string; readonly stderr: string }) => error,
+    );
+  };
+  const launched = await skerry("launch", "--app", "folder");
+  expect(launched.stdout, launched.stderr).toContain("folder.localhost");
+  expect(await ask("/", "folder")).toBe("built 200");
+  const file = await readFile(join(folder, "skerry.toml"), "utf8");
+  await writeFile(join(folder, "note"), "two");
+  for (const [release, told] of [
+    ["cat /srv/note; exit 4", /The release command failed[^]*two/],
+    ["grep two /srv/note", /releasing[^]*live/],
+  ] as const) {
+    await writeFile(join(folder, "skerry.toml"), `${file}\n[deploy]\nrelease_command = "${release}"\n`);
+    expect((await skerry("deploy")).stderr).toMatch(told);
+  }
+  expect((await apps.get("folder")).instances).toMatchObject([{ release: 3, state: "serving" }]);
+  await apps.delete("folder");
 });
 
 test("an instance whose machine ends is replaced, and a deleted app is gone with all of it", async () => {

@@ -20,6 +20,12 @@ import type { ClientFiles } from "./clients/client-files.ts";
 import type { DashboardFiles } from "./web/dashboard-files.ts";
 
 /** What every service works with. Made once, in main. */
+/** Addresses of apps: `{app}.{domain}`, on this port of hosts. */
+export interface AppAddresses {
+  readonly domain: string;
+  readonly port: number;
+}
+
 export interface Context {
   readonly db: Database;
   readonly hosts: HostDirectory;
@@ -53,6 +59,7 @@ export interface Context {
   readonly limits: InstallationLimits;
   /** What builds reach that say nothing of it; empty: what the sandboxes of their organization do. */
   readonly buildDomains: readonly string[];
+  readonly apps: AppAddresses;
   /** Below which ports have names; undefined: nowhere. */
   readonly sandboxDomain: string | undefined;
   /** There is no such domain, and clients on this machine reach ports below `localhost`. */

@@ -194,6 +194,15 @@ test("checks of one VM come one after the other, and changes of its status alone
   expect(checks.list()).toEqual([]);
 });
 
+test("until it has passed within its grace, a check does not wait for its interval", async () => {
+  const checks = new Checks(vms(awake()));
+  const slow = { ...commandCheck, interval_ms: 3_600_000, grace_ms: Number.MAX_SAFE_INTEGER };
+  await checks.set("a", { execution_id: "1", version: 1, check: slow });
+  for (const code of [1, 1, 0]) await peer.close((await peer.opened()).id, { exit_code: code });
+  await expect.poll(() => checks.list()[0]?.status).toBe("passing");
+  checks.close();
+});
+
 test("a guest that keeps a canceled check gets no other beside it, and fails", async () => {
   const checks = new Checks(vms(awake()));
   await checks.set("a", { execution_id: "1", version: 1, check: { ...commandCheck, timeout_ms: 1 } });

@@ -64,9 +64,10 @@ export const App = named(
     host: Nullable(
       Type.String({
         description:
-          "The name under which hosts serve it, at the address of `SKERRY_EDGE_HTTP`. Null: another organization's app has the name.",
+          "The name under which hosts serve it: the app's own, below `SKERRY_APPS_DOMAIN`. Null: another organization's app has the name.",
       }),
     ),
+    url: Nullable(Type.String({ description: "The address under which a host serves it." })),
     scale: Scale,
     release: Nullable(
       Type.Integer({ description: "Number of the release that is live; null: none is yet." }),
@@ -80,6 +81,7 @@ export const App = named(
     name: "shop",
     status: "active",
     host: "shop.localhost",
+    url: "http://shop.localhost:7080",
     scale: { web: 1 },
     release: 42,
     deploy: { ...exampleOf(Deploy), status: "live", finished_at: "2026-11-20T16:41:12.123Z" },

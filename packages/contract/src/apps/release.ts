@@ -22,9 +22,9 @@ import {
 import { deployStrategies } from "./deploy-status.ts";
 
 const closed = { additionalProperties: false } as const;
-const Group = Type.String({ pattern: GROUP_PATTERN });
+export const Group = Type.String({ pattern: GROUP_PATTERN });
 
-const Process = Type.Object(
+export const Process = Type.Object(
   {
     command: Type.Optional(
       Type.String({
@@ -41,7 +41,7 @@ const Process = Type.Object(
   closed,
 );
 
-const Service = Type.Object(
+export const Service = Type.Object(
   {
     group: Group,
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
@@ -54,14 +54,14 @@ const Service = Type.Object(
     check: Type.Optional({
       ...checkRequest,
       description:
-        "When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service. `interval` is 2s unless it is given.",
+        "When an instance gets requests, and goes on getting them. Default: `GET /`. Its `port` is that of the service, and its `interval` 2s, unless they are given.",
     }),
   },
   closed,
 );
 
 /** Fields about processes, the same in a request and in an answer. */
-const manifest = {
+export const manifest = {
   processes: Type.Optional(
     Type.Record(Group, Process, {
       maxProperties: GROUPS_MAX,

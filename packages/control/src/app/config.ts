@@ -3,7 +3,7 @@
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { SILENT_PER_ADDRESS } from "@skerry/contract/connections/file-limit";
-import type { InstallationLimits, RegistrySettings, ServiceName } from "../context.ts";
+import type { AppAddresses, InstallationLimits, RegistrySettings, ServiceName } from "../context.ts";
 import type { ServiceSettings } from "../background/background-service.ts";
 import type { BucketSettings } from "../object-store/bucket.ts";
 import { declaredServices } from "./rooms.ts";
@@ -27,6 +27,7 @@ export interface Config extends ServiceSettings {
   readonly tls: TlsConfig | undefined;
   /** Undefined: ports are reached below `/v1` alone. */
   readonly sandboxDomain: SandboxDomainConfig | undefined;
+  readonly apps: AppAddresses;
   /** What builds reach that say nothing of it. */
   readonly buildDomains: readonly string[];
   /** Of the keys above all that is sealed; undefined: nothing can be. */
@@ -84,6 +85,11 @@ export function readConfig(environment: Environment = process.env): Config {
     e2b: read.oneOf("SKERRY_E2B", ["on", "off"], "on") === "on",
     tls: readTls(read, environment),
     sandboxDomain: readSandboxDomain(read, environment),
+    apps: {
+      domain:
+        (environment["SKERRY_APPS_DOMAIN"] ?? "") === "" ? "localhost" : read.domain("SKERRY_APPS_DOMAIN"),
+      port: read.address("SKERRY_EDGE_HTTP", "127.0.0.1:7080").port,
+    },
     buildDomains: read.domains("SKERRY_BUILD_DOMAINS"),
     rootKeyFile: read.optionalPath("SKERRY_ROOT_KEY_FILE"),
     objectStore: readObjectStore(read, environment),

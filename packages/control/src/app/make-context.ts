@@ -76,6 +76,7 @@ export function makeContext(
     state: new ContextState(),
     wake: () => undefined,
     buildDomains: [],
+    apps: { domain: "localhost", port: 7_080 },
     sandboxDomain: undefined,
     hasLocalPorts: false,
     clients: {},

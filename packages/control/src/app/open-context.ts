@@ -47,6 +47,7 @@ export async function openContext(
     registries: config.registries,
     sealing: new Sealing(config.rootKeyFile),
     objectStore: config.objectStore === undefined ? undefined : new Bucket(config.objectStore),
+    apps: config.apps,
     sandboxDomain: config.sandboxDomain?.domain,
     hasLocalPorts: config.sandboxDomain === undefined && isLocal(config.listen.host),
     ...handedOut,

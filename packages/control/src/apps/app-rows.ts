@@ -7,10 +7,13 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { findApp, findAppId, type AppRow } from "./app-store.ts";
 
-/** Below it each app has its address. */
-export const APPS_DOMAIN = "localhost";
 /** The service that makes rows come true. */
 export const DEPLOYER = "app-deployer";
+
+/** Name under which hosts serve the app; null: another organization's app has it. */
+export function hostOf({ apps }: Context, { label }: Pick<AppRow, "label">): string | null {
+  return label === null ? null : `${label}.${apps.domain}`;
+}
 
 /** For an id or a name. */
 export async function appIdOf(

@@ -24,7 +24,7 @@ import {
   type DeployRow,
   type InstanceRow,
 } from "./app-store.ts";
-import { APPS_DOMAIN, appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
+import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
 
 export function appCreation(
@@ -45,20 +45,26 @@ export function appCreation(
             remediation: "Choose another name, or delete that app.",
             context: { field: "name", value: name },
           });
-        const app = shownApp(row, undefined, []);
+        const app = shownApp(context, row, { deploy: undefined, instances: [] });
         await attempt.done(transaction, app);
         return app;
       }),
   };
 }
 
-export async function listAppsOf({ db }: Context, { orgId }: Caller, params: PageParams): Promise<Page<App>> {
-  const page = await readPage("app", params, (before, limit) => listApps(db, orgId, { before, limit }));
-  return { ...page, items: await shownApps(db, page.items) };
+export async function listAppsOf(
+  context: Context,
+  { orgId }: Caller,
+  params: PageParams,
+): Promise<Page<App>> {
+  const page = await readPage("app", params, (before, limit) =>
+    listApps(context.db, orgId, { before, limit }),
+  );
+  return { ...page, items: await shownApps(context, page.items) };
 }
 
-export async function getApp({ db }: Context, caller: Caller, id: string): Promise<App> {
-  return shownOne(db, await getAppRow(db, caller, id));
+export async function getApp(context: Context, caller: Caller, id: string): Promise<App> {
+  return shownOne(context, await getAppRow(context.db, caller, id));
 }
 
 export async function updateApp(
@@ -71,13 +77,13 @@ export async function updateApp(
     id,
     make: (transaction, app) => changeApp(transaction, id, { scale: { ...app.scale, ...scale } }),
   });
-  return shownOne(context.db, row);
+  return shownOne(context, row);
 }
 
 /** Its instances drain and end, and then its row goes. */
 export async function deleteApp(context: Context, { orgId }: Caller, id: string): Promise<App> {
   const make = (transaction: Queries) => changeApp(transaction, id, { status: "deleting" });
-  return shownOne(context.db, await changing(context, orgId, { id, isDeletion: true, make }));
+  return shownOne(context, await changing(context, orgId, { id, isDeletion: true, make }));
 }
 
 interface Change {
@@ -100,29 +106,39 @@ async function changing(context: Context, orgId: string, { id, isDeletion, make 
   return row;
 }
 
-async function shownOne(db: Queries, row: AppRow): Promise<App> {
-  const [app] = await shownApps(db, [row]);
-  return app ?? shownApp(row, undefined, []);
+async function shownOne(context: Context, row: AppRow): Promise<App> {
+  const [app] = await shownApps(context, [row]);
+  return app ?? shownApp(context, row, { deploy: undefined, instances: [] });
 }
 
-async function shownApps(db: Queries, rows: readonly AppRow[]): Promise<App[]> {
+async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
+  const { db } = context;
   const ids = rows.map(({ id }) => id);
   const [deploys, instances] = await Promise.all([lastDeploys(db, ids), instancesOf(db, ids)]);
   const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
   return rows.map((row) =>
-    shownApp(
-      row,
-      deploys.find(({ app_id }) => app_id === row.id),
-      byApp.get(row.id) ?? [],
-    ),
+    shownApp(context, row, {
+      deploy: deploys.find(({ app_id }) => app_id === row.id),
+      instances: byApp.get(row.id) ?? [],
+    }),
   );
 }
 
-function shownApp(row: AppRow, deploy: DeployRow | undefined, instances: readonly InstanceRow[]): App {
-  const { id, name, status, label, scale, live } = row;
+const HTTP_PORT = 80;
+
+interface Running {
+  readonly deploy: DeployRow | undefined;
+  readonly instances: readonly InstanceRow[];
+}
+
+function shownApp(context: Context, row: AppRow, { deploy, instances }: Running): App {
+  const { id, name, status, scale, live } = row;
+  const host = hostOf(context, row);
+  const { port } = context.apps;
   return {
     ...{ id, name, status, scale },
-    host: label === null ? null : `${label}.${APPS_DOMAIN}`,
+    host,
+    url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
     release: live,
     deploy: deploy === undefined ? null : shownDeploy(deploy),
     instances: instances.map((one) => ({

@@ -65,9 +65,9 @@ function readService({
   group,
   port,
   protocol = "http",
-  check: asked = { path: "/", port },
+  check: asked = { path: "/" },
 }: NonNullable<Manifest["services"]>[number]): StoredManifest["services"][number] {
-  const check = { interval: CHECK_INTERVAL, ...asked };
+  const check = { interval: CHECK_INTERVAL, ...(asked.path !== undefined && { port }), ...asked };
   readCheck(check);
   return { group, port, protocol, check };
 }

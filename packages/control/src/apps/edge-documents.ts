@@ -5,7 +5,7 @@ import { sql } from "kysely";
 import type { EdgeDocument, EdgeState } from "@skerry/contract/host-api/edge";
 import { stateOf, type Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
-import { APPS_DOMAIN } from "./app-rows.ts";
+import { hostOf } from "./app-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 import type { StoredManifest } from "./app-tables.ts";
 
@@ -39,9 +39,11 @@ export async function tellEdges(
   await Promise.all(
     hosts.map(async (hostId) => {
       const known = told.get(hostId);
-      const now = await tellEdge(context, hostId, { known, content: contentFor(hostId, apps), stop }).catch(
-        (error: unknown): Told => ({ ...unknownEdge, fault: "its host could not be told", error }),
-      );
+      const now = await tellEdge(context, hostId, {
+        known,
+        content: contentFor(context, hostId, apps),
+        stop,
+      }).catch((error: unknown): Told => ({ ...unknownEdge, fault: "its host could not be told", error }));
       if (now === undefined) return void told.delete(hostId);
       told.set(hostId, now);
       if (now.fault !== null && now.fault !== known?.fault)
@@ -99,8 +101,8 @@ function drains({ backends }: Content): boolean {
   return backends.some(({ instances }) => instances.some(({ state }) => state === "draining"));
 }
 
-function contentFor(hostId: string, apps: readonly AppWork[]): Content {
-  const parts = apps.map((app) => contentOfApp(hostId, app));
+function contentFor(context: Context, hostId: string, apps: readonly AppWork[]): Content {
+  const parts = apps.map((app) => contentOfApp(hostId, app, hostOf(context, app)));
   return {
     backends: parts.flatMap(({ backends }) => backends),
     routes: parts.flatMap(({ routes }) => routes),
@@ -111,7 +113,7 @@ function contentFor(hostId: string, apps: readonly AppWork[]): Content {
  * Instances of two releases may be spoken to differently while a deploy goes on. The route leads to the wanted
  * release's first service, or to that of a release before while none of it serves.
  */
-function contentOfApp(hostId: string, app: AppWork): Content {
+function contentOfApp(hostId: string, app: AppWork, host: string | null): Content {
   const here = app.instances.filter((one) => one.host_id === hostId && isSeated(one));
   const backends: Backend[] = [];
   for (const one of here) {
@@ -129,8 +131,8 @@ function contentOfApp(hostId: string, app: AppWork): Content {
   const routed =
     serving.find(({ id }) => wanted !== undefined && id === backendId(app, wanted)) ?? serving[0];
   const backend = routed ?? backends[0];
-  if (app.label === null || backend === undefined) return { backends, routes: [] };
-  const route = { host: `${app.label}.${APPS_DOMAIN}`, path_prefix: "/", backend: backend.id };
+  if (host === null || backend === undefined) return { backends, routes: [] };
+  const route = { host, path_prefix: "/", backend: backend.id };
   return { backends, routes: [route] };
 }
 

@@ -2,7 +2,7 @@
 
 import { auditActions, isAuditAction } from "@skerry/contract/audit/audit-actions";
 import { SkerryError } from "@skerry/contract/errors";
-import { editDistance } from "../values/edit-distance.ts";
+import { editDistance } from "@skerry/contract/edit-distance";
 
 export function checkAction(text: string): void {
   if (isAuditAction(text)) return;

@@ -22,6 +22,23 @@ export const openapiOperations = {
 } as const satisfies Operations;
 
 export const docsOperations = {
+  getAppFileSchema: {
+    surface: "v1",
+    method: "GET",
+    path: "/schemas/skerry.toml.json",
+    client: null,
+    tag: "apps",
+    summary: "Get the schema of skerry.toml",
+    description: "For editors: `#:schema URL` in the first line of the file.",
+    answers: {
+      200: {
+        description: "JSON Schema.",
+        content: { "application/json": { schema: Type.Object({}, { description: "JSON Schema." }) } },
+      },
+    },
+    access: "public",
+    errors: ["rate_limited"],
+  },
   getRoot: {
     surface: "web",
     method: "GET",

@@ -1,6 +1,7 @@
 // The API for programs and for people. Both hold no tenant's data and say nothing of this installation, so they need no token.
 
 import { createHash } from "node:crypto";
+import { AppFile } from "@skerry/contract/apps/app-file";
 import { takeDownloadTicket } from "../api/enforce-rate-limit.ts";
 import { routes } from "../api/routes.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
@@ -36,6 +37,7 @@ export const docsRoutes = routes(docsOperations, ({ limits, dashboard }) => {
   const tickets = new AddressTickets(limits.downloadsPerMinute);
   // Written once, at the first request: by then all routes are known.
   let page: string | undefined;
+  let schema: string | undefined;
   return {
     getRoot: ({ headers }, reply) => {
       void reply.header("vary", "Accept");
@@ -46,6 +48,11 @@ export const docsRoutes = routes(docsOperations, ({ limits, dashboard }) => {
         .type("application/json; charset=utf-8")
         .serializer(asItIs)
         .send(JSON.stringify(dashboard === undefined ? places : { ...places, dashboard: "ui/" }));
+    },
+    getAppFileSchema: (request, reply) => {
+      takeDownloadTicket(tickets, request);
+      schema ??= JSON.stringify({ $schema: "https://json-schema.org/draft/2020-12/schema", ...AppFile });
+      return reply.type("application/json; charset=utf-8").serializer(asItIs).send(schema);
     },
     getDocs: (request, reply) => {
       takeDownloadTicket(tickets, request);

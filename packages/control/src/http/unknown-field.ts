@@ -1,7 +1,7 @@
 // Answers a request with a field that it cannot have: says which field the caller may have meant.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { editDistance } from "../values/edit-distance.ts";
+import { editDistance } from "@skerry/contract/edit-distance";
 
 /**
  * Names of fields in other products' APIs and in their clients, in snake case, and the names that they have

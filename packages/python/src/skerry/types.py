@@ -1249,9 +1249,11 @@ class App(TypedDict):
     id: str
     name: str
     status: AppStatus
-    #: The name under which hosts serve it, at the address of `SKERRY_EDGE_HTTP`. Null: another organization's app has
-    #: the name.
+    #: The name under which hosts serve it: the app's own, below `SKERRY_APPS_DOMAIN`. Null: another organization's app
+    #: has the name.
     host: Optional[str]
+    #: The address under which a host serves it.
+    url: Optional[str]
     #: Instances of each group, at most 20. Groups that are left out have one.
     scale: Dict[str, int]
     #: Number of the release that is live; null: none is yet.
@@ -1863,8 +1865,8 @@ class _DeployCreateRequestServicesRequired(TypedDict):
 class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=False):
     #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
     protocol: DeployCreateRequestServicesProtocol
-    #: When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.
-    #: `interval` is 2s unless it is given.
+    #: When an instance gets requests, and goes on getting them. Default: `GET /`. Its `port` is that of the service,
+    #: and its `interval` 2s, unless they are given.
     check: DeployCreateRequestServicesCheck
 
 
@@ -3418,8 +3420,8 @@ class _ReleaseManifestServicesRequired(TypedDict):
 class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
     #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
     protocol: ReleaseManifestServicesProtocol
-    #: When an instance gets requests, and goes on getting them. Default: `GET /` on the port of the service.
-    #: `interval` is 2s unless it is given.
+    #: When an instance gets requests, and goes on getting them. Default: `GET /`. Its `port` is that of the service,
+    #: and its `interval` 2s, unless they are given.
     check: ReleaseManifestServicesCheck
 
 

@@ -19,6 +19,7 @@ const PLAIN: Readonly<Record<SettingReader, readonly string[]>> = {
     "SKERRY_CORS_ORIGINS",
     "SKERRY_DASHBOARD",
     "SKERRY_E2B",
+    "SKERRY_APPS_DOMAIN",
     "SKERRY_BUILD_DOMAINS",
     "SKERRY_SANDBOX_DOMAIN",
     "SKERRY_METRICS_LISTEN",

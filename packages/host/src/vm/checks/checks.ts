@@ -35,8 +35,20 @@ interface Checked {
  * Between the end of one check and the beginning of the next, where a check takes longer than the interval.
  */
 const PAUSE_MIN_MS = 100;
+/**
+ * From the beginning of one check to that of the next while failures do not count, so that a VM is known to be
+ * well soon after it is. A check takes half of the time at most.
+ */
+const STARTING_INTERVAL_MS = 250;
 /** So that the checks of VMs that were started together are not all made together. */
-const FIRST_WITHIN_MS = 1_000;
+const FIRST_WITHIN_MS = 250;
+
+/** `tookMs`: the check before. */
+function pauseMs({ check, state }: Pick<Checked, "check" | "state">, tookMs: number): number {
+  const restMs = Math.max(PAUSE_MIN_MS, check.interval_ms - tookMs);
+  const inGrace = state.status === "starting" && state.failed === 0 && check.grace_ms > 0;
+  return inGrace ? Math.min(restMs, Math.max(STARTING_INTERVAL_MS - tookMs, tookMs, PAUSE_MIN_MS)) : restMs;
+}
 
 export class Checks {
   readonly #vms: CheckedVms;
@@ -94,7 +106,7 @@ export class Checks {
       if (end.signal.aborted) return;
       const beganMs = performance.now();
       await this.#checkOnce(checked);
-      waitMs = Math.max(PAUSE_MIN_MS, check.interval_ms - (performance.now() - beganMs));
+      waitMs = pauseMs(checked, performance.now() - beganMs);
     }
   }
 
