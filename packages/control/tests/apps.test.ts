@@ -65,8 +65,11 @@ test("a later deploy keeps the one before serving until the new one is well, and
     "draining",
     true,
   ]);
+  const spec = world.host.vms.get(old?.machine_id ?? "")?.spec;
+  expect(world.host.stops.map((one) => one.execution_id)).not.toContain(spec?.execution_id);
   world.host.edge.sessions.clear();
   await untilLive(second);
+  expect(world.host.stops.map((one) => one.execution_id)).toContain(spec?.execution_id);
   expect(world.host.vms.has(old?.machine_id ?? "")).toBe(false);
   expect((await getApp()).instances).toMatchObject([{ release: 2, state: "serving" }]);
 });

@@ -14,7 +14,14 @@ const manifest = (strategy: StoredManifest["strategy"]): StoredManifest => ({
 
 const instance = (some: Partial<InstanceFact> & Pick<InstanceFact, "machine_id">): InstanceFact => ({
   ...{ release: 1, group_name: "web", number: 1, state: "serving", end: undefined },
-  ...{ isRunning: true, isReady: true, failure: undefined, isDrained: false, isProven: false },
+  ...{
+    isRunning: true,
+    isStopping: false,
+    isReady: true,
+    failure: undefined,
+    isDrained: false,
+    isProven: false,
+  },
   ...some,
 });
 
@@ -67,9 +74,9 @@ class Simulated {
     }
     this.all = this.all.map((one) => ({
       ...one,
-      isReady: one.isRunning,
-      isRunning: true,
-      isDrained: one.state === "draining",
+      ...(one.isStopping
+        ? { end: { message: "stopped", exitCode: 0 } }
+        : { isReady: one.isRunning, isRunning: true, isDrained: one.state === "draining" }),
     }));
     const serving = this.all.filter(
       ({ state, group_name }) => state === "serving" && group_name === "web",
@@ -78,10 +85,11 @@ class Simulated {
     return next;
   }
 
-  #change(kind: "serve" | "drain" | "destroy" | "replace", { machine_id }: InstanceFact): void {
+  #change(kind: "serve" | "drain" | "stop" | "destroy" | "replace", { machine_id }: InstanceFact): void {
     const state = kind === "serve" ? "serving" : "draining";
     this.all = this.all.flatMap((one) => {
       if (one.machine_id !== machine_id) return [one];
+      if (kind === "stop") return [{ ...one, isRunning: false, isStopping: true }];
       return kind === "destroy" || kind === "replace" ? [] : [{ ...one, state }];
     });
   }
@@ -105,7 +113,7 @@ test("a rolling deploy starts one more, lets it serve when it is well, and only 
     { kind: "drain", instance: old },
     { kind: "proceed", to: "draining" },
   ]);
-  expect(appActions(fact, [{ ...old, state: "draining", isDrained: true }, served])[0]?.kind).toBe("destroy");
+  expect(appActions(fact, [{ ...old, state: "draining", isDrained: true }, served])[0]?.kind).toBe("stop");
   expect(appActions(app(deploying(2, "switching")), [served])).toEqual([{ kind: "proceed", to: "live" }]);
 });
 
@@ -165,6 +173,16 @@ test("while a host does not serve what it was told, what serves now goes on, and
   const late = { ...fact, deploy: { status: "switching", release: 2, isOverdue: true } } as const;
   const [fault] = appActions(late, [old, fresh]);
   expect(fault).toMatchObject({ kind: "fail", message: expect.stringContaining("no proxy") as string });
+});
+
+test("an instance that has drained is told to end, and its machine is destroyed when it has", () => {
+  const one = instance({ machine_id: "one", state: "draining", isDrained: true });
+  const gone = app({ scale: { web: 0, worker: 0 } });
+  expect(appActions(gone, [one])).toEqual([{ kind: "stop", instance: one }]);
+  const stopping = { ...one, isRunning: false, isStopping: true };
+  expect(appActions(gone, [stopping])).toEqual([]);
+  const ended = { ...stopping, end: { message: "stopped by request", exitCode: 0 } };
+  expect(appActions(gone, [ended])).toEqual([{ kind: "destroy", instance: ended }]);
 });
 
 test("an app that is deleted drains all that it has", () => {

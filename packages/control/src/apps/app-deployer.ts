@@ -11,7 +11,7 @@ import { findBuilds } from "../builds/builds.ts";
 import type { Context } from "../context.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { lastLogLines } from "../machines/machine-logs.ts";
-import { resourceCaller } from "../machines/owned-machines.ts";
+import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
 import {
   abandonedBuilds,
   changeApp,
@@ -166,6 +166,11 @@ async function act(context: Context, app: AppWork, action: AppAction): Promise<v
       return setInstanceState(context.db, action.instance.machine_id, "serving");
     case "drain":
       return setInstanceState(context.db, action.instance.machine_id, "draining", drainMs(app));
+    case "stop":
+      return stopOwnedMachine(context, {
+        ...{ orgId: app.org_id, id: action.instance.machine_id },
+        ...{ owner: app, service: DEPLOYER },
+      });
     case "destroy":
       return destroy(context, app, action.instance);
     case "replace":
@@ -188,6 +193,8 @@ async function destroy(context: Context, app: AppWork, { machine_id: id }: Insta
     if (!(error instanceof SkerryError) || error.code !== "machine_not_found") throw error;
   });
   await removeInstance(context.db, id);
+  // It may have been the last one that ran from its template.
+  await forgetTemplates(context, app);
 }
 
 async function start(
@@ -215,7 +222,6 @@ async function advance(
     if (moved !== undefined && moved.status === "live")
       await changeApp(transaction, id, { live: deploy.release });
   });
-  if (to === "live") await forgetTemplates(context, app);
 }
 
 async function fail(

@@ -34,11 +34,13 @@ export async function startingChecks(
 
 export function factOf(context: Context, one: InstanceWork, told: StoredHealth | undefined): InstanceFact {
   const ended = { message: one.reason ?? "its machine is gone", exitCode: one.exit_code };
-  const isRunning = one.status === "running";
+  const isStopping = one.status === "stopping" || (one.status === "running" && one.desired === "stopped");
+  const isRunning = one.status === "running" && !isStopping;
   return {
     ...one,
     end: alive.has(one.status ?? "") ? undefined : ended,
     isRunning,
+    isStopping,
     ...(isRunning ? checkOf({ ...one, health: told ?? one.health }) : { isReady: false, failure: undefined }),
     isDrained: one.drain_is_over || one.serving_since === null || isIdle(context, one),
     isProven: one.is_proven,

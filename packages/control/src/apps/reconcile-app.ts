@@ -18,6 +18,8 @@ export interface InstanceFact extends Pick<
   /** Why its machine does not run any more; undefined while it does, or begins to. */
   readonly end: { readonly message: string; readonly exitCode: number | null } | undefined;
   readonly isRunning: boolean;
+  /** Its process has been told to end. */
+  readonly isStopping: boolean;
   /** It runs, and its check has passed where it has one. */
   readonly isReady: boolean;
   /** Why its check fails, after its grace; undefined: it does not. */
@@ -48,7 +50,7 @@ export interface AppFact {
 
 export type AppAction =
   | { readonly kind: "start"; readonly group: string; readonly number: number }
-  | { readonly kind: "serve" | "drain" | "destroy" | "replace"; readonly instance: InstanceFact }
+  | { readonly kind: "serve" | "drain" | "stop" | "destroy" | "replace"; readonly instance: InstanceFact }
   | { readonly kind: "proceed"; readonly to: DeployStatus }
   | {
       readonly kind: "fail";
@@ -144,7 +146,9 @@ function groupActions(app: AppFact, group: string, all: readonly InstanceFact[])
   const over = here.filter(({ state, isDrained }) => state === "draining" && isDrained);
   return {
     actions: [
-      ...over.map((instance) => ({ kind: "destroy", instance }) as const),
+      ...over
+        .filter(({ isStopping }) => !isStopping)
+        .map((instance) => ({ kind: instance.isRunning ? "stop" : "destroy", instance }) as const),
       ...arrivals(app, parts),
       ...departures(parts).filter(({ instance }) => mayLeave(app, instance)),
     ],
@@ -233,7 +237,7 @@ function statusOf(
   const own = there.filter((one) => one.release === release);
   const isServed = groups.every((group) => group.isServed);
   if (isServed && edgeFault === undefined)
-    return there.some((one) => one.release !== release) ? "draining" : "live";
+    return there.some((one) => one.release !== release && !one.isStopping) ? "draining" : "live";
   if (own.some(({ state }) => state === "serving")) return "switching";
   return own.length > 0 && own.every(({ isRunning }) => isRunning) ? "checking" : "starting";
 }

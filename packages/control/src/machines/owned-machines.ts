@@ -9,7 +9,9 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { Attempt } from "../idempotency/create-once.ts";
 import { createMachine } from "./machine-creation.ts";
-import type { MachineRow } from "./machine-store.ts";
+import { unlessOwned } from "../vms/owned.ts";
+import { changeMachine, type MachineRow } from "./machine-store.ts";
+import { getMachine, machineVms } from "./machines.ts";
 
 interface Owned {
   readonly orgId: string;
@@ -28,6 +30,27 @@ export async function createOwnedMachine(
   const machine = await createMachine(context, asked, new Attempt(undefined, () => undefined));
   await recordOwnActs(context.db, { service, action: "machine.create", resource: "machine" }, [machine]);
   return machine;
+}
+
+/** Has VM cleanup tell its process to end, and wait for that. One that does not run stays as it is. */
+export async function stopOwnedMachine(
+  context: Context,
+  {
+    orgId,
+    id,
+    owner,
+    service,
+  }: Pick<Owned, "orgId" | "service"> & { readonly id: string; readonly owner: Pick<VmOwner, "id"> },
+): Promise<void> {
+  const row = unlessOwned(machineVms, await getMachine(context, { orgId }, id), owner);
+  if (row.status !== "running") return;
+  await context.db.transaction().execute(async (transaction) => {
+    const change = { desired: "stopped", restart_wished: false } as const;
+    const stopping = await changeMachine(transaction, row, change);
+    if (stopping !== undefined)
+      await recordOwnActs(transaction, { service, action: "machine.stop", resource: "machine" }, [stopping]);
+  });
+  context.wake("vm-cleanup");
 }
 
 /** A resource may begin with any snapshot of its organization. */

@@ -54,6 +54,9 @@ export function useApps(world: World) {
       await turn();
       await pass();
     }
+    // Processes of instances that were replaced end.
+    await turn();
+    await turn();
   };
   return { turn, newApp, getApp, deploy, getDeploy, pass, untilLive };
 }
