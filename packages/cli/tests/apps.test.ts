@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { DeployCreateRequest } from "@skerry/sdk";
 import { App } from "@skerry/contract/apps/app";
+import { AppLogs } from "@skerry/contract/apps/app-logs";
 import { Build } from "@skerry/contract/builds/build";
 import { Deploy } from "@skerry/contract/apps/deploy";
 import { Release } from "@skerry/contract/apps/release";
@@ -155,5 +156,40 @@ test("what is no scale is refused before a request", async () => {
     const { code, stderr } = await shell.run("app", "scale", "shop", text);
     expect([code, stderr]).toEqual([2, expect.stringContaining("web=3") as string]);
   }
+  expect(server.received).toEqual([]);
+});
+
+test("a log that is followed goes on over an error of the server, and has each line once", async () => {
+  const line = (text: string, at: string) => ({ ...exampleOf(AppLogs).lines[0], line: text, at });
+  const [one, two] = ["2026-11-20T16:41:09.900Z", "2026-11-20T16:41:10.000Z"];
+  const answers = [
+    [line("a", one), line("b", one)],
+    undefined,
+    [line("a", one), line("b", one), line("b", one), line("c", two)],
+    [line("c", two), line("c", two)],
+  ];
+  let asked = 0;
+  const server = await ScriptedServer.start((response) => {
+    asked += 1;
+    if (asked > answers.length)
+      return sendJson(response, 404, { code: "app_not_found", message: "gone", request_id: "r" });
+    const lines = answers[asked - 1];
+    if (lines === undefined)
+      return sendJson(response, 503, { code: "unavailable", message: "no", request_id: "r" });
+    sendJson(response, 200, { ...exampleOf(AppLogs), lines });
+  });
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const { stdout, stderr } = await shell.run("logs", "--app", "shop", "--follow", "--grep", "x");
+  expect(stdout.toString()).toBe("a b b c c ".replaceAll(/(.) /g, "web.1 | $1\n"));
+  expect(stderr).toContain("app_not_found");
+  const [, again] = server.received.map(({ url }) => new URL(url, "http://x").searchParams);
+  expect([again?.get("grep"), again?.get("since")]).toEqual(["x", "2026-11-20T16:41:02.123Z"]);
+});
+
+test("a log is that of an app, or of machines and sandboxes", async () => {
+  await using server = await ScriptedServer.start(() => undefined);
+  await using shell = await Shell.forServer(server);
+  for (const args of [[], ["web", "--app", "shop"]]) expect((await shell.run("logs", ...args)).code).toBe(2);
   expect(server.received).toEqual([]);
 });

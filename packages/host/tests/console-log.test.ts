@@ -6,6 +6,8 @@ import { mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { timedPieces } from "@skerry/contract/host-api/timed-console";
+import { KeptLogs } from "../src/vm/qemu/kept-logs.ts";
 import { consoleLogEnd, readConsole, type ConsoleQuery } from "../src/vm/qemu/console-log.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
@@ -207,4 +209,28 @@ test("times are bounded, and the newest are kept", async () => {
   await say("after\n");
   expect((await stat(file)).size).toBeLessThanOrEqual(FILE_BYTES);
   expect((await timed()).at(-1)).toEqual(["after\n", expect.any(Number) as number]);
+});
+
+test("a log that is kept has what the console had, outlives it, and the oldest of a group goes first", async () => {
+  const kept = new KeptLogs(join(folder, "kept"));
+  const log = (vm: string, group = "app_1") => ({ group, vm: `mch_${vm}` });
+  const read = async (vm: string, group?: string): Promise<string> => {
+    const parts: Buffer[] = [];
+    for await (const { bytes, atMs } of timedPieces(await kept.read(log(vm, group)))) {
+      expect(atMs).toBeGreaterThan(1_700_000_000_000);
+      parts.push(bytes);
+    }
+    return Buffer.concat(parts).toString("latin1");
+  };
+  await say("one\ntwo\n");
+  await kept.keep(file, log("a"));
+  await kept.keep(file, log("a", "app_2"));
+  expect(await read("a")).toBe("one\ntwo\n");
+  await expect(kept.read(log("b"))).rejects.toMatchObject({ code: "vm_not_found" });
+  await say(Buffer.alloc(6 * 1024 * 1024, "x".repeat(99) + "\n"));
+  for (const vm of ["b", "c", "d", "f", "e"]) await kept.keep(file, log(vm));
+  expect((await read("e")).length).toBeGreaterThan(3 * 1024 * 1024);
+  expect((await read("e")).length).toBeLessThanOrEqual(4 * 1024 * 1024);
+  await expect(kept.read(log("a"))).rejects.toMatchObject({ code: "vm_not_found" });
+  expect(await read("a", "app_2")).toBe("one\ntwo\n");
 });

@@ -4,13 +4,14 @@ import { isId, kindOf } from "@skerry/contract/ids";
 import type { Machine, SandboxInfo, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { CliError } from "../errors/errors.ts";
+import { CliError, exitCodes } from "../errors/errors.ts";
 import { noneIfForbidden } from "../errors/forbidden.ts";
-import { addExamples } from "../input/options.ts";
+import { addExamples, wholeNumber } from "../input/options.ts";
 import { addWatchFlag, listOrWatch, type Listing, type WatchFlags } from "../watched-list.ts";
 import { relativeTime } from "../output/relative-times.ts";
 import { onTarget } from "../targets.ts";
-import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
+import { showAppLog, type AppLogFlags } from "./apps/app-logs.ts";
+import { addLogFlags, showLogs } from "./machines/machine-logs.ts";
 import { showSandboxLog } from "./sandboxes/sandbox-logs.ts";
 import { findVm } from "./vms/find-vm.ts";
 import { expiryText, statusText } from "./vms/vm-list.ts";
@@ -114,10 +115,19 @@ function registerLogs(program: Command, cli: Cli): void {
   const command = addLogFlags(
     program
       .command("logs")
-      .description("Show what the main processes of machines have printed, or the commands of a sandbox.")
-      .argument("<id...>", "ids, beginnings of them, or names"),
-  ).action(async (texts: readonly string[], flags: LogFlags, self: Command) => {
+      .description(
+        "Show what the instances of an app or the main processes of machines have printed, or the commands of a sandbox.",
+      )
+      .argument("[id...]", "ids, beginnings of them, or names; none with --app"),
+  )
+    .option("--app <name>", "all instances of this app, also those that are gone")
+    .option("--group <group>", "with --app: only instances of the group")
+    .option("--instance <name>", "with --app: only this one, such as web.1")
+    .option("--release <number>", "with --app: only instances of the release", releaseNumber);
+  command.action(async (texts: readonly string[], flags: AppLogFlags, self: Command) => {
+    if ((flags.app === undefined) === (texts.length === 0)) throw eitherAppOrIds();
     const client = await cli.client(self);
+    if (flags.app !== undefined) return showAppLog(cli, client, { app: flags.app, flags });
     await showLogs(cli, { client, texts, flags, onMachine: orSandboxLog(cli, client) });
   });
   addExamples(
@@ -125,7 +135,19 @@ function registerLogs(program: Command, cli: Cli): void {
     "skerry logs web --follow",
     "skerry logs mch_01jd3... --lines 1000",
     "skerry logs web worker --follow --grep error",
+    "skerry logs --app shop --follow",
+    "skerry logs --app shop --release 41 --since 1h --timestamps",
   );
+}
+
+const RELEASE_MAX = 1_000_000_000;
+const releaseNumber = (text: string) => wholeNumber(text, RELEASE_MAX);
+
+function eitherAppOrIds(): CliError {
+  return new CliError("bad_flags", "Nothing says, or several words say, which log is meant.", {
+    remediation: "Give --app NAME, or ids of machines and sandboxes.",
+    exitCode: exitCodes.usage,
+  });
 }
 
 /** Works on the machine that a text means; of a sandbox it shows what its commands have printed. */

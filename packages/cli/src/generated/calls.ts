@@ -33,6 +33,12 @@ export const calls: Readonly<Record<string, ApiCall>> = {
     summary: "Cancel a deploy",
     parameters: ["id", "deploy"],
   },
+  "apps.logs": {
+    operation: "getAppLogs",
+    summary: "Read the log of an app",
+    parameters: ["id"],
+    query: ["lines", "since", "until", "grep", "group", "instance", "release"],
+  },
   "apps.releases": { operation: "listReleases", summary: "List releases of an app", parameters: ["id"] },
   "sizes.list": { operation: "listSizes", summary: "List sizes", parameters: [] },
   "templates.list": { operation: "listTemplates", summary: "List templates", parameters: [] },

@@ -7,6 +7,7 @@ export const auditActions = [
   "app.deploy",
   "app.get",
   "app.list",
+  "app.logs",
   "app.update",
   "audit.export",
   "audit.list",

@@ -9,6 +9,7 @@ import { reportOf, type BackgroundService } from "../background/background-servi
 import { cancelBuild } from "../builds/cancel-build.ts";
 import { findBuilds } from "../builds/builds.ts";
 import type { Context } from "../context.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { lastLogLines } from "../machines/machine-logs.ts";
 import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
@@ -188,13 +189,31 @@ function drainMs({ wanted, status }: AppWork): number {
   return text === undefined || status === "deleting" ? 0 : (parseDuration(text) ?? 0);
 }
 
-async function destroy(context: Context, app: AppWork, { machine_id: id }: InstanceFact): Promise<void> {
+async function destroy(
+  context: Context,
+  app: AppWork,
+  { machine_id: id }: Pick<InstanceFact, "machine_id">,
+): Promise<void> {
+  await keepLog(context, app, id);
   await destroyMachine(context, { orgId: app.org_id }, id, { id: app.id }).catch((error: unknown) => {
     if (!(error instanceof SkerryError) || error.code !== "machine_not_found") throw error;
   });
-  await removeInstance(context.db, id);
+  await removeInstance(context.db, { app_id: app.id, machine_id: id });
   // It may have been the last one that ran from its template.
   await forgetTemplates(context, app);
+}
+
+/** A log that its host cannot keep is no reason to keep the instance. */
+async function keepLog(context: Context, { id: group, instances }: AppWork, vm: string): Promise<void> {
+  const hostId = instances.find((one) => one.machine_id === vm)?.host_id ?? "";
+  const address = await hostAddress(context.db, hostId);
+  if (address === undefined) return;
+  await context.hosts
+    .client(address)
+    .keptLogs.keep({ group, vm })
+    .catch((error: unknown) => {
+      context.log.warn({ err: error, machine_id: vm }, "the log of an instance is not kept");
+    });
 }
 
 async function start(

@@ -1,5 +1,7 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { requestSignal } from "../api/request-signal.ts";
+import { readAppLogs } from "./app-logs.ts";
 import { appOperations } from "./app-operations.ts";
 import { appCreation, deleteApp, getApp, listAppsOf, updateApp } from "./apps.ts";
 import { cancelDeploy, deployCreation, getDeploy, listDeploysOf, listReleasesOf } from "./deploys.ts";
@@ -16,5 +18,9 @@ export const appRoutes = routes(appOperations, (context) => ({
     listDeploysOf(context, callerOf(request), { id: request.params.id, page: request.query }),
   getDeploy: (request) => getDeploy(context, callerOf(request), request.params),
   cancelDeploy: (request) => cancelDeploy(context, callerOf(request), request.params),
+  getAppLogs: (request, reply) =>
+    readAppLogs(context, callerOf(request), {
+      ...{ id: request.params.id, query: request.query, gone: requestSignal(reply) },
+    }),
   listReleases: (request) => listReleasesOf(context, callerOf(request), request.params.id),
 }));

@@ -265,6 +265,22 @@ export async function setInstanceState(
     where machine_id = ${machineId} and state <> ${state}`.execute(db);
 }
 
-export async function removeInstance(db: Queries, machineId: string): Promise<void> {
-  await sql`delete from app_instances where machine_id = ${machineId}`.execute(db);
+/** Whose logs are kept, of one app. */
+export const ENDED_MAX = 50;
+
+/** Its log can be read on. */
+export async function removeInstance(
+  db: Queries,
+  { app_id: appId, machine_id: machineId }: Pick<InstanceRow, "app_id" | "machine_id">,
+): Promise<void> {
+  await sql`
+    with gone as (delete from app_instances where machine_id = ${machineId} returning *)
+    insert into ended_instances (machine_id, app_id, release, group_name, number, host_id, secrets, created_at)
+    select machine_id, app_id, release, group_name, number, host_id, secrets, gone.created_at
+    from gone join vms on vms.id = machine_id on conflict do nothing`.execute(db);
+  await sql`
+    delete from ended_instances where app_id = ${appId} and ended_at < (
+      select ended_at from ended_instances where app_id = ${appId} order by ended_at desc offset ${ENDED_MAX - 1} limit 1)`.execute(
+    db,
+  );
 }

@@ -3,6 +3,7 @@ import type { instanceStates } from "@skerry/contract/apps/app";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
 import type { Manifest } from "@skerry/contract/apps/release";
+import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Json } from "../db/tables/columns.ts";
 import type { AskedSecret } from "../vms/creation/vm-secrets.ts";
 
@@ -65,6 +66,17 @@ declare module "../db/database.ts" {
       drains_until: ColumnType<Date | null, never, Date | null>;
       serving_since: ColumnType<Date | null, never, Date | null>;
       created_at: Generated<Date>;
+    };
+    ended_instances: {
+      machine_id: string;
+      app_id: string;
+      release: number;
+      group_name: string;
+      number: number;
+      host_id: string;
+      secrets: Json<readonly ShownSecret[]> | null;
+      created_at: Date;
+      ended_at: Generated<Date>;
     };
   }
 }

@@ -24,6 +24,7 @@ import {
 import { CheckCalls } from "./check-calls.ts";
 import { Deadline } from "./deadline.ts";
 import { EdgeCalls } from "./edge-calls.ts";
+import { KeptLogCalls } from "./kept-log-calls.ts";
 import { ExecutionCalls } from "./execution-calls.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { FileCalls } from "./file-calls.ts";
@@ -77,6 +78,7 @@ export class HostClient {
   readonly checks: CheckCalls;
   /** The proxy in front of apps. */
   readonly edge: EdgeCalls;
+  readonly keptLogs: KeptLogCalls;
   readonly files: FileCalls;
   readonly snapshots: SnapshotCalls;
   readonly metrics: MetricCalls;
@@ -97,6 +99,7 @@ export class HostClient {
     this.executions = new ExecutionCalls(this.#transport, this.#lasting);
     this.checks = new CheckCalls(this.#transport);
     this.edge = new EdgeCalls(this.#transport);
+    this.keptLogs = new KeptLogCalls(this.#transport);
     this.files = new FileCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
     this.metrics = new MetricCalls(this.#transport);

@@ -3,13 +3,14 @@
 import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import type { Status } from "@skerry/contract/platform/status";
 import { countsOf } from "@skerry/contract/counts";
-import { countedVmStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
+import { appCount, countedVmStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
 import { lastBackupAt } from "../hosts/command-generation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 export async function getStatus(context: Context, caller: Caller): Promise<Status> {
-  const [counts, machines, hosts, lastBackup] = await Promise.all([
+  const [apps, counts, machines, hosts, lastBackup] = await Promise.all([
+    appCount(context.db, caller.orgId),
     sandboxCounts(context.db, caller.orgId),
     machineCount(context.db, caller.orgId),
     hostFigures(context.db),
@@ -17,8 +18,8 @@ export async function getStatus(context: Context, caller: Caller): Promise<Statu
     caller.scopes.has("hosts:read") ? lastBackupAt(context.db) : null,
   ]);
   return {
-    // There are none of these yet, in any organization.
-    apps: 0,
+    apps,
+    // There are none yet, in any organization.
     databases: 0,
     machines,
     sandboxes: countsOf(

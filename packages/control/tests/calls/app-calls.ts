@@ -11,6 +11,7 @@ export const appCalls = {
   listDeploys: async (world) => call("GET", `${await newApp(world)}/deploys`),
   getDeploy: async (world) => call("GET", await newDeploy(world)),
   cancelDeploy: async (world) => call("POST", `${await newDeploy(world)}/cancel`),
+  getAppLogs: async (world) => call("GET", `${await newApp(world)}/logs`),
   listReleases: async (world) => call("GET", `${await newApp(world)}/releases`),
 } satisfies Readonly<Record<string, Prepare>>;
 

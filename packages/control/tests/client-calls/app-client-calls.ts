@@ -14,5 +14,6 @@ export const appClientCalls = {
   createDeploy: { cli: "deploy {id} --template base --detach --json" },
   listDeploys: { cli: "app deploys {id}", gives: { cli: expect.any(String) } },
   getDeploy: { cli: leftOut("`skerry deploy` follows it to its end: packages/cli/tests/apps.test.ts") },
+  getAppLogs: { cli: "logs --app {id} --json" },
   listReleases: { cli: "app releases {id}", gives: { cli: expect.any(String) } },
 } satisfies Partial<Readonly<Record<OperationId, ClientCall>>>;

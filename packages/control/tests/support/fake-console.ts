@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import { TIMED_CONSOLE, timedPiece, type TimedPiece } from "@skerry/contract/host-api/timed-console";
+import { SkerryError } from "@skerry/contract/errors";
 import type { HostCall } from "./fake-http.ts";
 
 export class FakeConsole {
@@ -21,12 +22,33 @@ export class FakeConsole {
     return this.#followersOf(id).size;
   }
 
+  /** Calls for consoles, or to keep them, are answered as by a host that is away. */
+  isAway = false;
+  keepsNone = false;
+  /** Logs of machines that are gone, by group and machine. */
+  readonly kept = new Map<string, Buffer>();
+
   /** Undefined: the call is not about a console. */
   serve(call: HostCall): Promise<void> | undefined {
+    const [, log] = /^\/kept-logs\/(.*)$/.exec(call.url.pathname) ?? [];
+    if (log !== undefined) return this.#keep(call, log);
     return call.what === "GET console" ? this.#send(call) : undefined;
   }
 
+  async #keep({ request, response }: HostCall, log: string): Promise<void> {
+    const bytes = this.#logs.get(log.split("/")[1] ?? "") ?? Buffer.alloc(0);
+    if (request.method === "PUT") {
+      if (this.keepsNone) throw new SkerryError("host_unavailable", "not now");
+      this.kept.set(log, timedPiece({ bytes, atMs: Date.now() }));
+      return void response.writeHead(204).end();
+    }
+    const kept = this.kept.get(log);
+    if (kept === undefined) throw new SkerryError("vm_not_found", "none is kept");
+    response.writeHead(200, { "content-type": TIMED_CONSOLE }).end(kept);
+  }
+
   async #send({ id, url: { searchParams: query }, response, request }: HostCall): Promise<void> {
+    if (this.isAway) throw new SkerryError("host_unavailable", "not now");
     if (this.timed !== undefined && request.headers.accept === TIMED_CONSOLE) {
       response.writeHead(200, { "content-type": TIMED_CONSOLE });
       // Cut where no piece ends.

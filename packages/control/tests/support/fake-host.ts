@@ -95,9 +95,9 @@ export class FakeHost extends FakeHostState {
     const answered =
       this.checks.serve(this, call) ??
       this.edge.serve(call) ??
+      this.console.serve(call) ??
       serveHost(this, call) ??
       serveLife(this, call) ??
-      this.console.serve(call) ??
       serveCommands(this, call) ??
       serveEgress(this, call) ??
       this.ports.serve(this, call);

@@ -10,7 +10,7 @@ import {
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
 import { APPS_MAX } from "@skerry/contract/apps/app-bounds";
-import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
+import { DEPLOYS_MAX, ENDED_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
 import { EVENTS_PER_DAY } from "../../src/audit/audit-trail.ts";
@@ -100,6 +100,11 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rows: limits.quota_machines + CREATIONS,
     rowBytes: 300,
     because: "One for each machine of an app.",
+  },
+  ended_instances: {
+    rows: APPS_MAX * (ENDED_MAX + 1),
+    rowBytes: 3_000,
+    because: "The newest of each app are kept, with the names of their secrets.",
   },
   injected_counts: {
     rows: limits.quota_sandboxes + FAILED_MAX + limits.quota_machines,

@@ -24,6 +24,7 @@ export const requests = {
   listDeploys: { method: "GET", path: "/v1/apps/{id}/deploys", call: "apps.deploys", item: "deploy" },
   getDeploy: { method: "GET", path: "/v1/apps/{id}/deploys/{deploy}", call: "apps.getDeploy" },
   cancelDeploy: { method: "POST", path: "/v1/apps/{id}/deploys/{deploy}/cancel", call: "apps.cancelDeploy" },
+  getAppLogs: { method: "GET", path: "/v1/apps/{id}/logs", call: "apps.logs" },
   listReleases: { method: "GET", path: "/v1/apps/{id}/releases", call: "apps.releases", item: "release" },
   listSizes: { method: "GET", path: "/v1/sizes", call: "sizes.list" },
   listTemplates: { method: "GET", path: "/v1/templates", call: "templates.list" },

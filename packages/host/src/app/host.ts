@@ -44,6 +44,7 @@ import { qemuProgram, smallerQemu } from "../vm/qemu/smaller-qemu.ts";
 import { chooseAccelerator, KVM_DEVICE, type AcceleratorVerdict } from "../vm/qemu/accelerator.ts";
 import { compatibilityOf, InstalledQemu, qemuVersion } from "../vm/qemu/installed-qemu.ts";
 import { diskNumberOf } from "../vm/qemu/disk-number.ts";
+import { KeptLogs } from "../vm/qemu/kept-logs.ts";
 import { openCgroups } from "../vm/qemu/cgroup.ts";
 import { backingPlaces, type BackingPlaces } from "../vm/disk/backing-files.ts";
 import { Checks } from "../vm/checks/checks.ts";
@@ -63,6 +64,7 @@ export interface Host {
   readonly engine: VmEngine;
   readonly checks: Checks;
   readonly edge: Edge;
+  readonly keptLogs: KeptLogs;
   readonly moves: HostMoves;
   readonly savedMoves: SavedMoves;
   readonly seals: Seals;
@@ -159,7 +161,8 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const parts = { config, boot, engine, pool, snapshots, slots, names, range, library, identity, generation };
   const checks = new Checks(engine);
   edge = await openEdge(config, { engine, checks, slots, range, cgroups: resources.cgroups, log });
-  return { ...parts, imageCache, checks, edge, ...travels, resources, info };
+  const keptLogs = new KeptLogs(join(config.stateFolder, "kept-logs"));
+  return { ...parts, imageCache, checks, edge, keptLogs, ...travels, resources, info };
 }
 
 function openSlots(

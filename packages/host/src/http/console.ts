@@ -1,6 +1,7 @@
-// A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts,
+// A machine's console, and logs that are kept of consoles: its last lines, and with `follow` what comes then, also across its stops and starts,
 // until it is destroyed. A caller that accepts it gets each piece with the time at which it came.
 
+import { KeptLogParams } from "@skerry/contract/host-api/kept-logs";
 import { TIMED_CONSOLE, timedPiece } from "@skerry/contract/host-api/timed-console";
 import { ConsoleQuery } from "@skerry/contract/host-api/vm";
 import type { Host } from "../app/host.ts";
@@ -8,7 +9,16 @@ import { readConsole } from "../vm/qemu/console-log.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
-export function registerConsole(server: HostServer, { engine }: Host): void {
+export function registerConsole(server: HostServer, { engine, keptLogs }: Host): void {
+  server.put("/kept-logs/:group/:vm", { schema: { params: KeptLogParams } }, async (request, reply) => {
+    await keptLogs.keep(engine.consoleFile(request.params.vm), request.params);
+    return reply.status(204).send();
+  });
+
+  server.get("/kept-logs/:group/:vm", { schema: { params: KeptLogParams } }, async (request, reply) =>
+    reply.type(TIMED_CONSOLE).send(await keptLogs.read(request.params)),
+  );
+
   server.get(
     "/vms/:id/console",
     { schema: { params: VmParams, querystring: ConsoleQuery } },

@@ -1279,6 +1279,26 @@ class AppList(TypedDict):
     next_cursor: Optional[str]
 
 
+class AppLogsLines(TypedDict):
+    #: When it began; null where its host does not know.
+    at: Optional[str]
+    #: Group and number.
+    instance: str
+    machine_id: str
+    release: int
+    #: Without its end. Bytes that are not UTF-8 are U+FFFD.
+    line: str
+
+
+class AppLogs(TypedDict):
+    #: By time.
+    lines: List[AppLogsLines]
+    #: Instances whose host cannot be asked now, so that their lines are missing.
+    unavailable: List[str]
+    #: Lines that come later begin later, but for some seconds.
+    read_at: str
+
+
 class AppUpdateRequest(TypedDict, total=False):
     #: Of these groups; the others stay as they are.
     scale: Dict[str, int]

@@ -1,11 +1,32 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
+import type { AppLogs } from "@skerry/contract/apps/app-logs";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
+
+export interface GetAppLogsQuery {
+  /**
+   * The last lines of all instances together. With `grep`, `since` or `until` the lines of each
+   * instance that are looked through, and 10000 by default.
+   */
+  readonly lines?: number | undefined;
+  /** Only lines that began at or after this time, in ISO 8601. */
+  readonly since?: string | undefined;
+  /** Only lines that began before this time, in ISO 8601. */
+  readonly until?: string | undefined;
+  /** Only lines that contain this text, which is no pattern. */
+  readonly grep?: string | undefined;
+  /** Only instances of the group. */
+  readonly group?: string | undefined;
+  /** Only this one: `web.1`, or a machine's id. */
+  readonly instance?: string | undefined;
+  /** Only instances of the release. */
+  readonly release?: number | undefined;
+}
 
 export class Apps {
   protected readonly http: HttpClient;
@@ -143,6 +164,21 @@ export class Apps {
   cancelDeploy(id: string, deploy: string, options: CallOptions = {}): Promise<Deploy> {
     return this.http.json<Deploy>(
       { method: "POST", path: `/v1/apps/${segment(id)}/deploys/${segment(deploy)}/cancel` },
+      options,
+    );
+  }
+
+  /**
+   * Read the log of an app. What its instances have printed, by time. Their hosts keep it for a
+   * week after an instance is gone: that of the last 50 of an app, 16 MiB together.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`, `secrets_unavailable`.
+   */
+  logs(id: string, query: GetAppLogsQuery = {}, options: CallOptions = {}): Promise<AppLogs> {
+    return this.http.json<AppLogs>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/logs`, query: { ...query } },
       options,
     );
   }

@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, Optional, cast
 from ..._page import Page
 from ..._paths import segment
 from ..._request import Request
-from ...types import App, AppList, Deploy, DeployCreateRequest, DeployList, Release, ReleaseList
+from ...types import App, AppList, AppLogs, Deploy, DeployCreateRequest, DeployList, Release, ReleaseList
 from .._http import Http
 from .._streams import every_item
 
@@ -145,6 +145,42 @@ class Apps:
         return self._http.json(
             Request("POST", f"/v1/apps/{segment(id)}/deploys/{segment(deploy)}/cancel"),
             Deploy,
+        )
+
+    def logs(
+        self,
+        id: str,
+        *,
+        lines: Optional[int] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+        grep: Optional[str] = None,
+        group: Optional[str] = None,
+        instance: Optional[str] = None,
+        release: Optional[int] = None,
+    ) -> AppLogs:
+        """Read the log of an app. What its instances have printed, by time. Their hosts keep it for a week after an
+        instance is gone: that of the last 50 of an app, 16 MiB together.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``, ``secrets_unavailable``.
+        """
+        return self._http.json(
+            Request(
+                "GET",
+                f"/v1/apps/{segment(id)}/logs",
+                query={
+                    "lines": lines,
+                    "since": since,
+                    "until": until,
+                    "grep": grep,
+                    "group": group,
+                    "instance": instance,
+                    "release": release,
+                },
+            ),
+            AppLogs,
         )
 
     def releases(self, id: str) -> Iterator[Release]:

@@ -1,0 +1,84 @@
+// Lines that the instances of an app have printed, also those that are gone.
+
+import { Type, type Static } from "typebox";
+import { CONSOLE_GREP_MAX_CHARS, CONSOLE_LINES_DEFAULT, CONSOLE_LINES_MAX } from "../bounds.ts";
+import { Nullable, Timestamp } from "../fields.ts";
+import { named } from "../named.ts";
+import { GROUP_PATTERN } from "./app-bounds.ts";
+
+const closed = { additionalProperties: false } as const;
+const time = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 100, description }));
+
+export const AppLogsQuery = Type.Object(
+  {
+    lines: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: CONSOLE_LINES_MAX,
+        default: CONSOLE_LINES_DEFAULT,
+        description: `The last lines of all instances together. With \`grep\`, \`since\` or \`until\` the lines of each instance that are looked through, and ${CONSOLE_LINES_MAX} by default.`,
+      }),
+    ),
+    since: time("Only lines that began at or after this time, in ISO 8601."),
+    until: time("Only lines that began before this time, in ISO 8601."),
+    grep: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: CONSOLE_GREP_MAX_CHARS,
+        description: "Only lines that contain this text, which is no pattern.",
+      }),
+    ),
+    group: Type.Optional(
+      Type.String({ pattern: GROUP_PATTERN, description: "Only instances of the group." }),
+    ),
+    instance: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: "Only this one: `web.1`, or a machine's id.",
+      }),
+    ),
+    release: Type.Optional(Type.Integer({ minimum: 1, description: "Only instances of the release." })),
+  },
+  closed,
+);
+export type AppLogsQuery = Static<typeof AppLogsQuery>;
+
+const AppLogLine = Type.Object(
+  {
+    at: Nullable(
+      Type.String({ ...Timestamp, description: "When it began; null where its host does not know." }),
+    ),
+    instance: Type.String({ description: "Group and number." }),
+    machine_id: Type.String(),
+    release: Type.Integer(),
+    line: Type.String({ description: "Without its end. Bytes that are not UTF-8 are U+FFFD." }),
+  },
+  closed,
+);
+
+export const AppLogs = named(
+  "AppLogs",
+  {
+    lines: Type.Array(AppLogLine, { description: "By time." }),
+    unavailable: Type.Array(Type.String(), {
+      description: "Instances whose host cannot be asked now, so that their lines are missing.",
+    }),
+    read_at: { ...Timestamp, description: "Lines that come later begin later, but for some seconds." },
+  },
+  {
+    lines: [
+      {
+        at: "2026-11-20T16:41:09.900Z",
+        instance: "web.1",
+        machine_id: "mch_01kb3x9c1e3g5j7m9p1r3t5v7x",
+        release: 42,
+        line: "listening on 8080",
+      },
+    ],
+    unavailable: [],
+    read_at: "2026-11-20T16:41:12.123Z",
+  },
+);
+export type AppLogs = Static<typeof AppLogs>;
