@@ -29,12 +29,17 @@ import { DEPLOYER } from "./app-rows.ts";
 import { forgetTemplates } from "./app-templates.ts";
 import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
+import { Lanes } from "./lanes.ts";
 import { preparation, type PreparationAction } from "./prepare-deploy.ts";
 import { appActions, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
 import { releaseOfJob, startInstance } from "./start-instance.ts";
 
 /** Between looks at apps that are on their way somewhere. */
 const AGAIN_MS = 250;
+/** That a step has for the hosts and apps that it looks at. */
+const PATIENCE_MS = 1_000;
+/** For what is under way when the process ends. */
+const END_PATIENCE_MS = 5_000;
 /** Bound of one turn, so that other work of this replica is not held up. */
 const STEPS_MAX = 20;
 
@@ -43,16 +48,17 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
     name: DEPLOYER,
     everyMs,
     async activate(stop) {
-      const results = await Promise.allSettled(await leftovers(context));
+      const results: Done[] = [];
+      const lanes = new Lanes();
       let isUnderWay = true;
-      for (let step = 0; step < STEPS_MAX && isUnderWay && !stop.aborted; step += 1) {
-        const apps = await appWork(context.db);
-        await tellEdges(context, apps, stop);
-        const checks = await startingChecks(context, apps, stop);
-        const done = await Promise.allSettled(apps.map((app) => carryOut(context, app, checks)));
-        results.push(...done);
-        isUnderWay = done.some((one) => one.status === "fulfilled" && one.value > 0);
+      for (let step = 0; (step < STEPS_MAX && isUnderWay) || lanes.open.size > 0; step += 1) {
+        if (stop.aborted) break;
+        const before = results.length;
+        await takeStep(context, { lanes, results, stop });
+        isUnderWay = results.slice(before).some((one) => one.status === "fulfilled" && one.value > 0);
+        if (!isUnderWay) await lanes.settled(AGAIN_MS);
       }
+      await lanes.settled(END_PATIENCE_MS);
       const waits = (await appWork(context.db)).some(isOnItsWay);
       return {
         ...reportOf(results, { examined: results.length, more: false }),
@@ -62,11 +68,42 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
   };
 }
 
+type Done = PromiseSettledResult<number>;
+
+interface Turn {
+  readonly lanes: Lanes;
+  /** How much was done for each app, at each step that has ended. */
+  readonly results: Done[];
+  readonly stop: AbortSignal;
+}
+
+/**
+ * Looks at all apps once. One whose step before has not ended, as the creation of a machine on a host that is
+ * slow, is left out, and hosts that do not answer soon are waited for in a later step.
+ */
+async function takeStep(context: Context, { lanes, results, stop }: Turn): Promise<void> {
+  // Before rows are read: those of an app whose step ends meanwhile are old.
+  const busy = lanes.open;
+  results.push(...(await Promise.allSettled(await leftovers(context, busy))));
+  const apps = await appWork(context.db);
+  tellEdges(context, { apps, lanes, busy, stop });
+  const checks = startingChecks(context, { apps, lanes, busy, stop });
+  await lanes.settled(PATIENCE_MS);
+  for (const app of apps.filter(({ id }) => !busy.has(id)))
+    lanes.begin(app.id, async () => {
+      const [one] = await Promise.allSettled([carryOut(context, app, checks)]);
+      results.push(one);
+    });
+  await lanes.settled(PATIENCE_MS);
+}
+
 /** Work that processes which died, and deploys that ended before their builds, have left. */
-async function leftovers(context: Context): Promise<Promise<number>[]> {
+async function leftovers(context: Context, busy: ReadonlySet<string>): Promise<Promise<number>[]> {
+  // Machines of the others may be about to get their instances.
+  const machines = (await orphans(context.db)).filter((one) => !busy.has(one.app_id));
   const builds = await abandonedBuilds(context.db);
   return [
-    ...(await orphans(context.db)).map((one) => takeIn(context, one)),
+    ...machines.map((one) => takeIn(context, one)),
     ...builds.map(async ({ id, org_id }) => {
       await cancelBuild(context, resourceCaller(org_id), id);
       return 1;

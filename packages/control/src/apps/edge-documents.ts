@@ -7,6 +7,7 @@ import { stateOf, type Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { hostOf } from "./app-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
+import type { Lanes } from "./lanes.ts";
 import type { StoredManifest } from "./app-tables.ts";
 
 /** Answer of one host, and the digest of the document that it was to. */
@@ -24,54 +25,65 @@ type Content = Pick<EdgeDocument, "backends" | "routes">;
 type Backend = Content["backends"][number];
 type Service = StoredManifest["services"][number];
 
+interface Looked {
+  readonly apps: readonly AppWork[];
+  readonly lanes: Lanes;
+  /** Lanes that were open before the apps were read. */
+  readonly busy: ReadonlySet<string>;
+  readonly stop: AbortSignal;
+}
+
 /**
  * Tells each host whose document has changed. A host that cannot be told, or whose proxy cannot serve it, is
- * told in the next turn.
+ * told in the next turn; until it has answered, it serves nothing new as far as is known.
  */
-export async function tellEdges(
-  context: Context,
-  apps: readonly AppWork[],
-  stop: AbortSignal,
-): Promise<void> {
+export function tellEdges(context: Context, { apps, lanes, busy, stop }: Looked): void {
   const told = edgesOf(context);
   const own = apps.flatMap(({ instances }) => instances.flatMap((one) => one.host_id ?? []));
-  const hosts = [...new Set([...told.keys(), ...own])];
-  await Promise.all(
-    hosts.map(async (hostId) => {
-      const known = told.get(hostId);
-      const now = await tellEdge(context, hostId, {
-        known,
-        content: contentFor(context, hostId, apps),
-        stop,
-      }).catch((error: unknown): Told => ({ ...unknownEdge, fault: "its host could not be told", error }));
+  for (const hostId of new Set([...told.keys(), ...own])) {
+    const lane = `edge of ${hostId}`;
+    const known = told.get(hostId);
+    const content = contentFor(context, hostId, apps);
+    const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
+    if (isSame(known, digest) && !drains(content)) continue;
+    if (known === undefined && content.backends.length === 0) continue;
+    if (!isSame(known, digest)) told.set(hostId, { ...unknownEdge, ...known, fault: UNANSWERED });
+    if (busy.has(lane)) continue;
+    lanes.begin(lane, async () => {
+      const now = await tellEdge(context, hostId, { known, content, digest, stop }).catch(
+        (error: unknown): Told => ({ ...unknownEdge, fault: "its host could not be told", error }),
+      );
       if (now === undefined) return void told.delete(hostId);
       told.set(hostId, now);
       if (now.fault !== null && now.fault !== known?.fault)
         context.log.warn({ host_id: hostId, fault: now.fault, err: now.error }, "a host does not serve apps");
-    }),
-  );
+    });
+  }
+}
+
+const UNANSWERED = "its host has not answered yet";
+
+function isSame(known: Told | undefined, digest: string): boolean {
+  return known?.digest === digest && known.fault === null;
 }
 
 interface Telling {
   readonly known: Told | undefined;
   readonly content: Content;
+  readonly digest: string;
   readonly stop: AbortSignal;
 }
 
-/** Undefined: the host serves no apps, and has to be told of none. */
+/** Undefined: the host is gone. */
 async function tellEdge(
   context: Context,
   hostId: string,
-  { known, content, stop }: Telling,
+  { known, content, digest, stop }: Telling,
 ): Promise<Told | undefined> {
-  if (known === undefined && content.backends.length === 0) return undefined;
   const address = await hostAddress(context.db, hostId);
   if (address === undefined) return undefined;
   const { edge } = context.hosts.client(address);
-  const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
-  const isSame = known?.digest === digest && known.fault === null;
-  if (isSame && !drains(content)) return known;
-  const { fault, instances } = isSame
+  const { fault, instances } = isSame(known, digest)
     ? await edge.state(stop)
     : await edge.serve({ version: await nextVersion(context), ...content }, stop);
   return { digest, fault, instances };

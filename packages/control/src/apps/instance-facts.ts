@@ -5,31 +5,48 @@ import type { Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 import { isIdle } from "./edge-documents.ts";
+import type { Lanes } from "./lanes.ts";
 import type { InstanceFact } from "./reconcile-app.ts";
 
 export type Checks = ReadonlyMap<string, StoredHealth>;
 
 /**
- * Asks hosts for the checks of instances that are to serve, by machine: rows have it with the next heartbeat
- * only.
+ * Asks hosts for the checks of instances that are to serve: rows have it with the next heartbeat only. The map
+ * fills as hosts answer.
  */
-export async function startingChecks(
+export function startingChecks(
   context: Context,
-  apps: readonly AppWork[],
-  stop: AbortSignal,
-): Promise<Checks> {
+  {
+    apps,
+    lanes,
+    busy,
+    stop,
+  }: {
+    readonly apps: readonly AppWork[];
+    readonly lanes: Lanes;
+    readonly busy: ReadonlySet<string>;
+    readonly stop: AbortSignal;
+  },
+): Checks {
   const starting = apps
     .flatMap(({ instances }) => instances)
     .filter((one) => one.state === "starting" && one.status === "running" && one.has_check === true);
-  const hosts = [...new Set(starting.flatMap(({ host_id }) => host_id ?? []))];
-  const lists = await Promise.allSettled(
-    hosts.map(async (id) => {
+  const found = new Map<string, StoredHealth>();
+  for (const id of new Set(starting.flatMap(({ host_id }) => host_id ?? []))) {
+    const lane = `checks of ${id}`;
+    if (busy.has(lane)) continue;
+    lanes.begin(lane, async () => {
       const address = await hostAddress(context.db, id);
-      return address === undefined ? [] : context.hosts.client(address).checks.list(stop);
-    }),
-  );
-  const states = lists.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-  return new Map(states.map(({ id, ...health }) => [id, health]));
+      if (address === undefined) return;
+      // The next step asks again.
+      const states = await context.hosts
+        .client(address)
+        .checks.list(stop)
+        .catch(() => []);
+      for (const { id: vm, ...health } of states) found.set(vm, health);
+    });
+  }
+  return found;
 }
 
 export function factOf(context: Context, one: InstanceWork, told: StoredHealth | undefined): InstanceFact {
