@@ -84,6 +84,7 @@ interface Seen {
   readonly code?: string;
   readonly request_id?: string;
   readonly url?: string;
+  readonly at_once?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -218,6 +219,44 @@ test("a proxy that was killed is back with what it served, and so is one that an
   await begin();
   await until("the other process knows it", async () => (await edge.state()).version === version);
   expect(await servedBy("shop.test")).toBe("web");
+});
+
+test("a route takes its prefix away, limits each client's requests, keeps a client at one instance, and has few at once", async () => {
+  const [one, two] = [await instance("one"), await instance("two")];
+  const route = (path_prefix: string, backend: string, more: object) => ({
+    ...{ host: "app.test", path_prefix, backend },
+    ...more,
+  });
+  const document = (state: EdgeInstance["state"]): EdgeDocument => ({
+    version: (version += 1),
+    backends: [
+      { id: "plain", protocol: "http", instances: [two] },
+      { id: "sticky", protocol: "http", sticky: true, concurrency: 1, instances: [{ ...one, state }, two] },
+    ],
+    routes: [
+      route("/", "plain", {}),
+      route("/a/", "plain", { strip_prefix: true }),
+      route("/a/b/c/", "plain", { strip_prefix: true }),
+      route("/few/", "plain", { rate_limit: 1 }),
+      route("/same/", "sticky", {}),
+    ],
+  });
+  await edge.apply(document("serving"));
+  const url = async (path: string) => (await ask("app.test", path)).url;
+  expect(await Promise.all(["/a", "/a/", "/a/x/y?q=1", "/ab", "/a/b/c/d/"].map(url))).toEqual([
+    ...["/", "/", "/x/y?q=1", "/ab", "/d/"],
+  ]);
+  const statuses = await Promise.all(Array.from({ length: 60 }, () => ask("app.test", "/few/")));
+  expect(statuses.some(({ status }) => status === 200)).toBe(true);
+  expect(statuses.find(({ status }) => status === 429)).toMatchObject({ code: "rate_limited" });
+  expect((await ask("app.test", "/")).status).toBe(200);
+  const cookie = "skerry_instance=s0";
+  const same = () => ask("app.test", "/same/slow", { cookie });
+  const answers = await Promise.all([same(), same(), same()]);
+  expect(answers.map(({ vm, at_once }) => [vm, at_once])).toEqual(Array(3).fill(["one", 1]));
+  // A client whose instance drains goes to another one.
+  await edge.apply(document("draining"));
+  expect((await same()).vm).toBe("two");
 });
 
 test("an earlier document changes nothing", async () => {

@@ -12,6 +12,14 @@ export const GROUPS_MAX = 10;
 /** Instances of a group. A deploy may have as many of each release. */
 export const SCALE_MAX = 20;
 
+/** Routes of an app, beside its own address. */
+export const ROUTES_MAX = 50;
+/** Segments of a path prefix: the proxy has a rule for each that it can take away. */
+export const PREFIX_SEGMENTS_MAX = 4;
+export const RATE_LIMIT_MAX = 10_000;
+/** Requests of one instance at once. */
+export const CONCURRENCY_MAX = 500;
+
 export const DRAIN_TIMEOUT_DEFAULT_MS = 30_000;
 export const DRAIN_TIMEOUT_MAX_MS = 3_600_000;
 export const DEPLOY_TIMEOUT_DEFAULT_MS = 300_000;

@@ -8,7 +8,13 @@
 // Hosts of versions before it do not know these calls.
 
 import { Type, type Static } from "typebox";
-import { EDGE_BACKENDS_MAX, EDGE_INSTANCES_MAX, EDGE_ROUTES_MAX } from "../apps/app-bounds.ts";
+import {
+  CONCURRENCY_MAX,
+  EDGE_BACKENDS_MAX,
+  EDGE_INSTANCES_MAX,
+  EDGE_ROUTES_MAX,
+  RATE_LIMIT_MAX,
+} from "../apps/app-bounds.ts";
 import { Nullable, OneOf } from "../fields.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -39,6 +45,10 @@ export const EdgeDocument = Type.Object(
           id: Type.String({ maxLength: 100 }),
           /** `h2`: without TLS, as gRPC has it. */
           protocol: OneOf(["http", "h2"]),
+          /** Requests of one client go to one instance, by a cookie. */
+          sticky: Type.Optional(Type.Boolean()),
+          /** Requests that one instance works on at once; the others wait. */
+          concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX })),
           instances: Type.Array(EdgeInstance, { maxItems: EDGE_INSTANCES_MAX }),
         },
         closed,
@@ -53,6 +63,10 @@ export const EdgeDocument = Type.Object(
           /** Begins and ends with a slash. The longest one that the path begins with counts. */
           path_prefix: Type.String({ maxLength: 512, pattern: "^/([A-Za-z0-9._~!$&'()*+,;=:@%-]+/)*$" }),
           backend: Type.String({ maxLength: 100 }),
+          /** Requests come without the prefix. */
+          strip_prefix: Type.Optional(Type.Boolean()),
+          /** Requests in a second of each client's address. */
+          rate_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: RATE_LIMIT_MAX })),
         },
         closed,
       ),

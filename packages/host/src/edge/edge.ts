@@ -13,6 +13,7 @@ import { configOf, placeName, routeEntries, seatName, type ProxyFiles } from "./
 import { Haproxy, ProxyFault } from "./haproxy.ts";
 import {
   areEqual,
+  concurrencyCommands,
   leavingCommands,
   routeCommands,
   seatCommands,
@@ -195,6 +196,7 @@ export class Edge {
   async #change(before: Told, after: Told): Promise<void> {
     try {
       await this.#proxy.command([
+        ...concurrencyCommands(before, after),
         ...seatCommands(before, after),
         ...routeCommands(this.#files.routes, before, after),
       ]);

@@ -2,6 +2,7 @@
 // that a proxy that starts anew serves what the one before has served.
 
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
+import { PREFIX_SEGMENTS_MAX } from "@skerry/contract/apps/app-bounds";
 import type { Seating } from "./seating.ts";
 
 export interface ProxyFiles {
@@ -30,8 +31,9 @@ export const NOWHERE = "127.0.0.1:1";
  * connections as it has files for.
  */
 const FILES_MAX = 40_000;
-/** Requests that one instance works on at once; the others wait. */
-const REQUESTS_PER_INSTANCE = 500;
+/** Clients of routes with a rate limit; those that were seen longest ago are forgotten first. */
+const CLIENTS_MAX = "100k";
+const LIMITED = "{ var(txn.limit) -m int gt 0 }";
 
 export const placeName = (place: number): string => `b${place}`;
 export const seatName = (seat: number): string => `s${seat}`;
@@ -82,18 +84,31 @@ frontend apps
   http-request set-header forwarded "for=%[src];proto=http;host=\\"%[req.hdr(host)]\\""
   http-request set-var(txn.host) hdr(host),host_only,lower
   http-request set-var(txn.path) path
-  http-request set-var(txn.place) var(txn.host),concat(,txn.path,/),map_beg(${files.routes})
-  http-request return status 404 content-type application/json lf-string ${body("route_not_found", "No app is served under this name and path.")} unless { var(txn.place) -m found }
+  http-request set-var(txn.route) var(txn.host),concat(,txn.path,/),map_beg(${files.routes})
+  http-request set-var(txn.place) var(txn.route),field(1,|)
+  http-request set-var(txn.strip) var(txn.route),field(2,|)
+  http-request set-var(txn.limit) var(txn.route),field(3,|)
+  http-request return status 404 content-type application/json lf-string ${body("route_not_found", "No app is served under this name and path.")} unless { var(txn.route) -m found }
+  http-request track-sc0 src,concat(|,txn.place) table clients if ${LIMITED}
+  http-request return status 429 content-type application/json hdr retry-after 1 lf-string ${body("rate_limited", "There are too many requests from this address.")} if ${LIMITED} { sc_http_req_rate(0,clients),sub(txn.limit) gt 0 }
+${stripLines()}
   http-after-response set-header x-request-id %[unique-id]
-  use_backend %[var(txn.place)]`,
-    ...seating.map(({ protocol, seats }, place) =>
+  use_backend %[var(txn.place)]
+backend clients
+  stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)`,
+    ...seating.map(({ protocol, isSticky, concurrency, seats }, place) =>
       [
         `backend ${placeName(place)}`,
+        ...(isSticky ? ["  cookie skerry_instance insert indirect nocache httponly"] : []),
         ...seats.map((_, seat) => {
           const at = address(place, seat);
-          const words = [at ?? NOWHERE, ...(protocol === "h2" ? ["proto", "h2"] : [])];
+          const words = [
+            at ?? NOWHERE,
+            ...(protocol === "h2" ? ["proto", "h2"] : []),
+            ...(isSticky ? ["cookie", seatName(seat)] : []),
+          ];
           const state = at === undefined ? " disabled" : "";
-          return `  server ${seatName(seat)} ${words.join(" ")} maxconn ${REQUESTS_PER_INSTANCE}${state}`;
+          return `  server ${seatName(seat)} ${words.join(" ")} maxconn ${concurrency}${state}`;
         }),
       ].join("\n"),
     ),
@@ -101,15 +116,27 @@ frontend apps
   ].join("\n");
 }
 
-/** Lines `KEY PLACE`. */
+/** A prefix of so many segments is taken away from the path. */
+function stripLines(): string {
+  return Array.from({ length: PREFIX_SEGMENTS_MAX }, (_, index) => index + 1)
+    .map(
+      (count) =>
+        `  http-request set-path /%[path,field(${count + 2},/,0)] if { var(txn.strip) -m int ${count} }`,
+    )
+    .join("\n");
+}
+
+/** Lines `KEY PLACE|SEGMENTS|LIMIT`: segments to take away, and requests in a second; 0: none. */
 export function routeEntries(
   seating: Seating,
   { routes }: Pick<EdgeDocument, "routes">,
 ): ReadonlyMap<string, string> {
   const places = new Map(seating.map(({ backend }, place) => [backend, placeName(place)]));
-  const entries = routes.flatMap(({ host, path_prefix, backend }) => {
+  const entries = routes.flatMap(({ host, path_prefix, backend, strip_prefix, rate_limit = 0 }) => {
     const place = places.get(backend);
-    return place === undefined ? [] : [[`${host}${path_prefix}`, place] as const];
+    if (place === undefined) return [];
+    const segments = strip_prefix === true ? path_prefix.split("/").length - 2 : 0;
+    return [[`${host}${path_prefix}`, `${place}|${segments}|${rate_limit}`] as const];
   });
   return new Map(entries);
 }

@@ -34,6 +34,7 @@ export function areEqual(before: Told, after: Told): boolean {
     !isGrown(before.seating, after.seating) &&
     seatCommands(before, after).length === 0 &&
     leavingCommands(before, after).length === 0 &&
+    concurrencyCommands(before, after).length === 0 &&
     before.routes.size === after.routes.size &&
     [...after.routes].every(([key, place]) => before.routes.get(key) === place)
   );
@@ -44,7 +45,7 @@ export function areEqual(before: Told, after: Told): boolean {
  * only after its connections were cut.
  */
 export function seatCommands(before: Told, after: Told): string[] {
-  return pairs(before, after).flatMap(({ name, was, is }) => {
+  return pairs(before, after).flatMap(({ name, was, is, isSticky }) => {
     if (is.instance === null || is.address === undefined) return [];
     const isNew = !isSameInstance(was.instance, is.instance) || was.address !== is.address;
     const [address, port] = is.address.split(":");
@@ -53,10 +54,27 @@ export function seatCommands(before: Told, after: Told): string[] {
       return [
         ...(was.address === undefined ? [] : cut(name)),
         ...moved,
-        `set server ${name} state ${is.state}`,
+        `set server ${name} state ${commandedState(is.state, isSticky)}`,
       ];
-    return was.state === is.state ? [] : [`set server ${name} state ${is.state}`];
+    return was.state === is.state ? [] : [`set server ${name} state ${commandedState(is.state, isSticky)}`];
   });
+}
+
+/**
+ * The proxy goes on sending clients to a server that drains where their cookie says so. In maintenance it
+ * does not, and connections go on all the same.
+ */
+function commandedState(state: SeatState, isSticky: boolean): SeatState {
+  return state === "drain" && isSticky ? "maint" : state;
+}
+
+/** Requests that instances may have at once. */
+export function concurrencyCommands(before: Told, after: Told): string[] {
+  return after.seating.flatMap(({ concurrency, seats }, place) =>
+    concurrency === before.seating[place]?.concurrency
+      ? []
+      : seats.map((_, seat) => `set maxconn server ${placeName(place)}/${seatName(seat)} ${concurrency}`),
+  );
 }
 
 export function leavingCommands(before: Told, after: Told): string[] {
@@ -80,7 +98,8 @@ function* seatPairs(before: Told, after: Told) {
         address: undefined,
         state: "maint" as const,
       };
-      yield { name: `${placeName(place)}/${seatName(seat)}`, was, is };
+      const { isSticky = false } = after.seating[place] ?? {};
+      yield { name: `${placeName(place)}/${seatName(seat)}`, was, is, isSticky };
     }
 }
 const pairs = (before: Told, after: Told) => [...seatPairs(before, after)];

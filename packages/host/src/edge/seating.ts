@@ -2,6 +2,7 @@
 // and servers from its start on, so the configuration has empty ones for later: a document that finds places
 // and seats enough is applied without a reload. Pure.
 
+import { CONCURRENCY_MAX } from "@skerry/contract/apps/app-bounds";
 import type { EdgeDocument, EdgeInstance } from "@skerry/contract/host-api/edge";
 
 type Backend = EdgeDocument["backends"][number];
@@ -10,6 +11,10 @@ type Protocol = Backend["protocol"];
 /** A backend of the configuration. */
 export interface Place {
   readonly protocol: Protocol;
+  /** It has a cookie. */
+  readonly isSticky: boolean;
+  /** Requests of one instance at once. */
+  readonly concurrency: number;
   /** Null: nothing has it. */
   readonly backend: string | null;
   readonly seats: readonly (EdgeInstance | null)[];
@@ -19,11 +24,21 @@ export type Seating = readonly Place[];
 
 /** Places of each protocol at first; they double when none is free. */
 const PLACES_FIRST: Readonly<Record<Protocol, number>> = { http: 64, h2: 4 };
+const STICKY_PLACES_FIRST = 8;
 /** Seats of a place at first; they double too. */
 const SEATS_FIRST = 8;
 
-const freePlace = (protocol: Protocol): Place => ({
-  protocol,
+type Kind = Pick<Place, "protocol" | "isSticky">;
+
+const kindOf = ({ protocol, sticky = false }: Backend): Kind => ({ protocol, isSticky: sticky });
+
+function isOfKind(place: Place, { protocol, isSticky }: Kind): boolean {
+  return place.protocol === protocol && place.isSticky === isSticky;
+}
+
+const freePlace = (kind: Kind): Place => ({
+  ...kind,
+  concurrency: CONCURRENCY_MAX,
   backend: null,
   seats: Array.from({ length: SEATS_FIRST }, () => null),
 });
@@ -33,14 +48,14 @@ export function seated(before: Seating, { backends }: Pick<EdgeDocument, "backen
   const byId = new Map(backends.map((backend) => [backend.id, backend]));
   const places = before.map((place) => {
     const wanted = place.backend === null ? undefined : byId.get(place.backend);
-    const isSame = wanted !== undefined && wanted.protocol === place.protocol;
+    const isSame = wanted !== undefined && isOfKind(place, kindOf(wanted));
     return isSame ? withInstances(place, wanted) : emptied(place);
   });
   const known = new Set(places.map(({ backend }) => backend));
   for (const backend of backends) {
     if (known.has(backend.id)) continue;
-    const at = freeAt(places, backend.protocol);
-    places[at] = withInstances(places[at] ?? freePlace(backend.protocol), backend);
+    const at = freeAt(places, kindOf(backend));
+    places[at] = withInstances(places[at] ?? freePlace(kindOf(backend)), backend);
   }
   return places;
 }
@@ -62,21 +77,21 @@ export function isSameInstance(
 }
 
 /** Adds places where none is free. */
-function freeAt(places: Place[], protocol: Protocol): number {
-  const found = places.findIndex((place) => place.backend === null && place.protocol === protocol);
+function freeAt(places: Place[], kind: Kind): number {
+  const found = places.findIndex((place) => place.backend === null && isOfKind(place, kind));
   if (found >= 0) return found;
   const at = places.length;
-  const own = places.filter((place) => place.protocol === protocol).length;
-  const count = own === 0 ? PLACES_FIRST[protocol] : own;
-  places.push(...Array.from({ length: count }, () => freePlace(protocol)));
+  const own = places.filter((place) => isOfKind(place, kind)).length;
+  const first = kind.isSticky ? STICKY_PLACES_FIRST : PLACES_FIRST[kind.protocol];
+  places.push(...Array.from({ length: own === 0 ? first : own }, () => freePlace(kind)));
   return at;
 }
 
-function emptied({ protocol, seats }: Place): Place {
-  return { protocol, backend: null, seats: seats.map(() => null) };
+function emptied(place: Place): Place {
+  return { ...place, concurrency: CONCURRENCY_MAX, backend: null, seats: place.seats.map(() => null) };
 }
 
-function withInstances(place: Place, { id, instances }: Backend): Place {
+function withInstances(place: Place, { id, instances, concurrency = CONCURRENCY_MAX }: Backend): Place {
   const seats = place.seats.map((seat) => instances.find((one) => isSameInstance(one, seat)) ?? null);
   for (const instance of instances) {
     if (seats.some((seat) => isSameInstance(seat, instance))) continue;
@@ -84,5 +99,5 @@ function withInstances(place: Place, { id, instances }: Backend): Place {
     if (free >= 0) seats[free] = instance;
     else seats.push(instance, ...Array.from({ length: seats.length - 1 }, () => null));
   }
-  return { protocol: place.protocol, backend: id, seats };
+  return { ...place, concurrency, backend: id, seats };
 }

@@ -18,11 +18,20 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Answers its name and what it was asked; `/slow` after 600 ms, and upgrades with an echo. */
+/**
+ * Answers its name, what it was asked, and how many requests it had when it came; `slow` after 600 ms, and
+ * upgrades with an echo.
+ */
 export async function instance(vm: string): Promise<EdgeInstance> {
+  let atOnce = 0;
   const server = createServer((asked, answer) => {
-    const say = () => answer.end(JSON.stringify({ vm, url: asked.url, headers: asked.headers }));
-    asked.resume().once("end", () => void setTimeout(say, asked.url === "/slow" ? 600 : 0));
+    atOnce += 1;
+    const text = JSON.stringify({ vm, url: asked.url, headers: asked.headers, at_once: atOnce });
+    const say = () => {
+      atOnce -= 1;
+      answer.end(text);
+    };
+    asked.resume().once("end", () => void setTimeout(say, asked.url?.endsWith("/slow") === true ? 600 : 0));
   });
   server.on("upgrade", (_asked, socket) => {
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
