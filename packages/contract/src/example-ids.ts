@@ -13,6 +13,7 @@ export const exampleIds = {
   move: "mov_01kb3x7a9c1e3g5j7m9p1r3t5v",
   app: "app_01kb3x8d2f4h6k8n0q2s4v6x8z",
   deploy: "dpl_01kb3x8f4h6k8n0q2s4v6x8z0b",
+  route: "rte_01kb3x8g5j7m9p1r3t5v7x9z1c",
   event: "evt_01kb3x6k8m0n2p4q6r8s0t2v4w",
   joinToken: "jtk_01kb3x4v6x8z0b2d4f6h8j0m2n",
 } as const;

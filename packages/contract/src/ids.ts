@@ -18,6 +18,7 @@ export const resourceIds = {
   app: "app",
   /** A way from one release of an app to another. */
   deploy: "dpl",
+  route: "rte",
 } as const;
 
 export const idKinds = {

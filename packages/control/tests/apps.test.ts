@@ -5,9 +5,8 @@ import { expect, test } from "vitest";
 import type { App } from "@skerry/contract/apps/app";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { Release } from "@skerry/contract/apps/release";
-import { appDeployer } from "../src/apps/app-deployer.ts";
 import { useApps, WEB } from "./support/apps.ts";
-import { eventually, useWorld } from "./support/world.ts";
+import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
 const { turn, newApp, getApp, deploy, getDeploy, pass, untilLive } = useApps(world);
@@ -259,26 +258,4 @@ test("secrets of a release need secrets:read from each who deploys it, and are i
   const { rows } = await sql<{ text: string }>`
     select to_jsonb(releases)::text as text from releases`.execute(world.db);
   expect(JSON.stringify(rows)).not.toContain("correct-horse");
-});
-
-test("an app whose host is slow, and a proxy that does not answer, hold up no other app", async () => {
-  for (const name of ["slow", "quick"]) await newApp(name);
-  const held = Promise.withResolvers<undefined>();
-  const slow = await deploy(WEB, "slow");
-  world.host.beforeStart = async (id) => {
-    const machine = await world.call<{ name: string }>("GET", `/v1/machines/${id}`);
-    if (machine.body.name.startsWith("slow/")) await held.promise;
-  };
-  const turning = appDeployer(world.context, 10_000).activate(new AbortController().signal);
-  const quick = await deploy(WEB, "quick");
-  await eventually(async () => {
-    await pass();
-    return (await getDeploy(quick, "quick")).status === "live";
-  }, "the quick app is live");
-  expect((await getDeploy(slow, "slow")).status).toBe("starting");
-  world.host.beforeStart = async () => undefined;
-  held.resolve(undefined);
-  await turning;
-  expect((await getApp("slow")).instances).toMatchObject([{ name: "web.1" }]);
-  expect((await getApp("quick")).instances).toMatchObject([{ name: "web.1", state: "serving" }]);
 });

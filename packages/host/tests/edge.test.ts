@@ -1,111 +1,32 @@
 // The proxy in front of apps: a real HAProxy, with servers of this machine in the place of guests.
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { request, type IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
-import { pino } from "pino";
-import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import type { EdgeDocument, EdgeInstance } from "@skerry/contract/host-api/edge";
-import { Edge, proxyFiles, type EdgeOptions } from "../src/edge/edge.ts";
+import { expect, test } from "vitest";
+import type { EdgeDocument } from "@skerry/contract/host-api/edge";
+import { Edge, proxyFiles } from "../src/edge/edge.ts";
 import { findByUid } from "../src/vm/qemu/process.ts";
-import { endInstances, freePort, instance, upgraded } from "./support/edge-instances.ts";
+import { freePort, instance, upgraded } from "./support/edge-instances.ts";
 import { testEdgeUid } from "./support/network.ts";
 
-const folder = await mkdtemp(join(tmpdir(), "skerry-unit-edge-"));
-const listen = `127.0.0.1:${await freePort()}`;
-/** Names of those that have ended, and of those whose checks fail. */
-const [gone, failing] = [new Set<string>(), new Set<string>()];
-const published: string[] = [];
-let edge: Edge;
-let stop: AbortController;
-let watching: Promise<void>;
-let version = 0;
-
-const options: EdgeOptions = {
-  ...{ folder, listen, uid: testEdgeUid, log: pino({ level: "silent" }) },
-  cgroup: () => Promise.resolve(undefined),
-  vms: {
-    addressOf: ({ vm }) => (gone.has(vm) ? undefined : "127.0.0.1"),
-    async publish({ vm }, ports) {
-      published.push(`${vm} ${ports.join()}`);
-    },
-    isFailing: ({ vm }) => failing.has(vm),
-  },
-};
-
-async function begin(): Promise<void> {
-  edge = await Edge.open(options);
-  stop = new AbortController();
-  watching = edge.watch(stop.signal);
-}
-
-async function leave(): Promise<void> {
-  stop.abort();
-  await watching;
-}
-
-beforeEach(begin);
-afterEach(async () => {
-  await leave();
-  gone.clear();
-  failing.clear();
-});
-afterAll(async () => {
-  await edge.end();
-  endInstances();
-  await rm(folder, { recursive: true, force: true });
-});
-
-const serve = (
-  backends: Readonly<Record<string, readonly EdgeInstance[]>>,
-  routes: Readonly<Record<string, string>>,
-) =>
-  edge.apply({
-    version: (version += 1),
-    backends: Object.entries(backends).map(([id, instances]) => ({
-      id,
-      protocol: "http",
-      instances: [...instances],
-    })),
-    routes: Object.entries(routes).map(([key, backend]) => {
-      const slash = key.indexOf("/");
-      return { host: key.slice(0, slash), path_prefix: key.slice(slash), backend };
-    }),
-  });
-
-interface Seen {
-  readonly status: number;
-  readonly vm?: string;
-  readonly code?: string;
-  readonly request_id?: string;
-  readonly url?: string;
-  readonly at_once?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-async function ask(host: string, path = "/", headers: Readonly<Record<string, string>> = {}): Promise<Seen> {
-  const [name, port] = listen.split(":");
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    const call = request({ host: name, port, path, headers: { ...headers, host }, agent: false }, resolve);
-    call.once("error", reject);
-    call.end();
-  });
-  return { status: answer.statusCode ?? 0, ...(JSON.parse(await text(answer)) as object) };
-}
-
-const servedBy = async (host: string, path?: string) => (await ask(host, path)).vm;
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    if (tries === 200) throw new Error(`it never came true that ${what}`);
-    await sleep(50);
-  }
-}
+import {
+  ask,
+  begin,
+  edge,
+  failing,
+  gone,
+  leave,
+  listen,
+  options,
+  published,
+  serve,
+  servedBy,
+  until,
+  version,
+} from "./support/edge-rig.ts";
 
 test("a route leads to its app by name and longest prefix, and what is none says so", async () => {
   const [web, api] = [await instance("web"), await instance("api")];
@@ -219,44 +140,6 @@ test("a proxy that was killed is back with what it served, and so is one that an
   await begin();
   await until("the other process knows it", async () => (await edge.state()).version === version);
   expect(await servedBy("shop.test")).toBe("web");
-});
-
-test("a route takes its prefix away, limits each client's requests, keeps a client at one instance, and has few at once", async () => {
-  const [one, two] = [await instance("one"), await instance("two")];
-  const route = (path_prefix: string, backend: string, more: object) => ({
-    ...{ host: "app.test", path_prefix, backend },
-    ...more,
-  });
-  const document = (state: EdgeInstance["state"]): EdgeDocument => ({
-    version: (version += 1),
-    backends: [
-      { id: "plain", protocol: "http", instances: [two] },
-      { id: "sticky", protocol: "http", sticky: true, concurrency: 1, instances: [{ ...one, state }, two] },
-    ],
-    routes: [
-      route("/", "plain", {}),
-      route("/a/", "plain", { strip_prefix: true }),
-      route("/a/b/c/", "plain", { strip_prefix: true }),
-      route("/few/", "plain", { rate_limit: 1 }),
-      route("/same/", "sticky", {}),
-    ],
-  });
-  await edge.apply(document("serving"));
-  const url = async (path: string) => (await ask("app.test", path)).url;
-  expect(await Promise.all(["/a", "/a/", "/a/x/y?q=1", "/ab", "/a/b/c/d/"].map(url))).toEqual([
-    ...["/", "/", "/x/y?q=1", "/ab", "/d/"],
-  ]);
-  const statuses = await Promise.all(Array.from({ length: 60 }, () => ask("app.test", "/few/")));
-  expect(statuses.some(({ status }) => status === 200)).toBe(true);
-  expect(statuses.find(({ status }) => status === 429)).toMatchObject({ code: "rate_limited" });
-  expect((await ask("app.test", "/")).status).toBe(200);
-  const cookie = "skerry_instance=s0";
-  const same = () => ask("app.test", "/same/slow", { cookie });
-  const answers = await Promise.all([same(), same(), same()]);
-  expect(answers.map(({ vm, at_once }) => [vm, at_once])).toEqual(Array(3).fill(["one", 1]));
-  // A client whose instance drains goes to another one.
-  await edge.apply(document("draining"));
-  expect((await same()).vm).toBe("two");
 });
 
 test("an earlier document changes nothing", async () => {

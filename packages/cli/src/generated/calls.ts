@@ -39,6 +39,18 @@ export const calls: Readonly<Record<string, ApiCall>> = {
     parameters: ["id"],
     query: ["lines", "since", "until", "grep", "group", "instance", "release"],
   },
+  "apps.createRoute": {
+    operation: "createRoute",
+    summary: "Create a route of an app",
+    parameters: ["id"],
+    body: true,
+  },
+  "apps.routes": { operation: "listRoutes", summary: "List routes of an app", parameters: ["id"] },
+  "apps.deleteRoute": {
+    operation: "deleteRoute",
+    summary: "Delete a route of an app",
+    parameters: ["id", "route"],
+  },
   "apps.releases": { operation: "listReleases", summary: "List releases of an app", parameters: ["id"] },
   "sizes.list": { operation: "listSizes", summary: "List sizes", parameters: [] },
   "templates.list": { operation: "listTemplates", summary: "List templates", parameters: [] },

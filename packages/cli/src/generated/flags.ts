@@ -78,6 +78,50 @@ export const flags = {
     },
     { field: "release", help: "only instances of the release", kind: "number", placeholder: "release" },
   ],
+  createRoute: [
+    {
+      field: "host",
+      help: "the app's own name, or one below it, such as api.shop.localhost. Default: its own",
+      kind: "text",
+      placeholder: "id",
+    },
+    {
+      field: "path_prefix",
+      help: "whole segments of the path, at most 4. The longest that fits counts",
+      kind: "text",
+      placeholder: "prefix",
+    },
+    {
+      field: "group",
+      help: "a group that has a service; until it has, the route leads nowhere",
+      kind: "text",
+      placeholder: "group",
+    },
+    {
+      field: "strip_prefix",
+      help: "instances get the path without the prefix",
+      kind: "boolean",
+      placeholder: "prefix",
+    },
+    {
+      field: "sticky",
+      help: "requests of one client go to one instance while that serves, by the cookie skerry_instance",
+      kind: "boolean",
+      placeholder: "sticky",
+    },
+    {
+      field: "rate_limit",
+      help: "requests in a second of each client's address on one host; more are answered 429",
+      kind: "number",
+      placeholder: "limit",
+    },
+    {
+      field: "concurrency",
+      help: "requests that one instance works on at once; the others wait for ten seconds at most",
+      kind: "number",
+      placeholder: "concurrency",
+    },
+  ],
   tagTemplate: [
     {
       field: "template",

@@ -5,6 +5,7 @@ import type { StoredHealth } from "../db/tables/machine-tables.ts";
 import type { Queries } from "../db/database.ts";
 import type { StoredManifest } from "./app-tables.ts";
 import { isDeployPrepared } from "@skerry/contract/apps/deploy-status";
+import { routesOf, type RouteRow } from "./edge-routes.ts";
 import type { AppRow, DeployRow, InstanceRow, ReleaseRow } from "./app-store.ts";
 
 export interface AppWork extends AppRow {
@@ -15,6 +16,7 @@ export interface AppWork extends AppRow {
   /** The release of the deploy, while that prepares it. */
   readonly coming: ReleaseWork | undefined;
   readonly instances: readonly InstanceWork[];
+  readonly routes: readonly RouteRow[];
 }
 
 interface DeployWork extends DeployRow {
@@ -71,6 +73,8 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     left join templates on templates.id = template`.execute(db);
   const releaseOf = new Map(releases.map((one) => [`${one.app_id} ${one.number}`, one]));
   const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
+  const ids = apps.map(({ id }) => id);
+  const routes = Map.groupBy(await routesOf(db, ids), ({ app_id }) => app_id);
   return apps.map((app) => {
     const deploy = active.get(app.id);
     const isPrepared = deploy !== undefined && isDeployPrepared(deploy.status);
@@ -80,6 +84,7 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
       wanted: wanted !== undefined && isRunnable(wanted) ? wanted : undefined,
       coming: deploy === undefined || isPrepared ? undefined : releaseOf.get(`${app.id} ${deploy.release}`),
       instances: byApp.get(app.id) ?? [],
+      routes: routes.get(app.id) ?? [],
     };
   });
 }

@@ -3,6 +3,7 @@ import { App, AppCreateRequest, AppList, AppUpdateRequest } from "@skerry/contra
 import { AppLogs, AppLogsQuery } from "@skerry/contract/apps/app-logs";
 import { Deploy, DeployList } from "@skerry/contract/apps/deploy";
 import { DeployCreateRequest, ReleaseList } from "@skerry/contract/apps/release";
+import { Route, RouteCreateRequest, RouteList } from "@skerry/contract/apps/route";
 import { PageQuery } from "@skerry/contract/page";
 import type { IdOf, Operations } from "../api/operation.ts";
 import { creationErrors, largeBuild } from "../builds/build-operations.ts";
@@ -172,6 +173,53 @@ export const appOperations = {
     access: read,
     audit: { action: "app.logs", resource: "app" },
     errors: ["app_not_found", "secrets_unavailable"],
+  },
+  createRoute: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/apps/:id/routes",
+    client: "apps.createRoute",
+    tag: "apps",
+    summary: "Create a route of an app",
+    description:
+      "Beside the one that each app has by itself: all requests for its name go to its first service.",
+    ...path,
+    body: RouteCreateRequest,
+    answers: { 201: Route },
+    access: write,
+    audit: { action: "route.create", resource: "route" },
+    errors: ["app_not_found", "app_deleting", "route_taken", "quota_exceeded"],
+  },
+  listRoutes: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/apps/:id/routes",
+    client: "apps.routes",
+    tag: "apps",
+    summary: "List routes of an app",
+    ...path,
+    query: PageQuery,
+    answers: { 200: RouteList },
+    access: read,
+    audit: { action: "route.list", resource: "app" },
+    errors: ["app_not_found"],
+  },
+  deleteRoute: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/apps/:id/routes/:route",
+    client: "apps.deleteRoute",
+    tag: "apps",
+    summary: "Delete a route of an app",
+    params: Type.Object({
+      id: Type.String({ description: "Id or name of the app." }),
+      route: Type.String({ description: "Id of the route." }),
+    }),
+    idOf,
+    answers: { 204: Type.Null({ description: "It leads nowhere any more." }) },
+    access: write,
+    audit: { action: "route.delete", resource: "app" },
+    errors: ["app_not_found", "route_not_found"],
   },
   listReleases: {
     surface: "v1",

@@ -4,6 +4,7 @@ import { requestSignal } from "../api/request-signal.ts";
 import { readAppLogs } from "./app-logs.ts";
 import { appOperations } from "./app-operations.ts";
 import { appCreation, deleteApp, getApp, listAppsOf, updateApp } from "./apps.ts";
+import { deleteRoute, listRoutesOf, routeCreation } from "./edge-routes.ts";
 import { cancelDeploy, deployCreation, getDeploy, listDeploysOf, listReleasesOf } from "./deploys.ts";
 
 export const appRoutes = routes(appOperations, (context) => ({
@@ -22,5 +23,12 @@ export const appRoutes = routes(appOperations, (context) => ({
     readAppLogs(context, callerOf(request), {
       ...{ id: request.params.id, query: request.query, gone: requestSignal(reply) },
     }),
+  createRoute: (request) =>
+    routeCreation(context, callerOf(request), { id: request.params.id, request: request.body }),
+  listRoutes: (request) => listRoutesOf(context, callerOf(request), request.params.id),
+  deleteRoute: async (request, reply) => {
+    await deleteRoute(context, callerOf(request), request.params);
+    return reply.status(204).send();
+  },
   listReleases: (request) => listReleasesOf(context, callerOf(request), request.params.id),
 }));

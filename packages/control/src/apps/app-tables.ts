@@ -67,6 +67,18 @@ declare module "../db/database.ts" {
       serving_since: ColumnType<Date | null, never, Date | null>;
       created_at: Generated<Date>;
     };
+    routes: {
+      id: string;
+      app_id: string;
+      subdomain: string;
+      path_prefix: string;
+      group_name: string;
+      strip_prefix: boolean;
+      sticky: boolean;
+      rate_limit: number | null;
+      concurrency: number | null;
+      created_at: Generated<Date>;
+    };
     ended_instances: {
       machine_id: string;
       app_id: string;

@@ -7,6 +7,7 @@ import { stateOf, type Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { hostOf } from "./app-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
+import { routeHost, type RouteRow } from "./edge-routes.ts";
 import type { Lanes } from "./lanes.ts";
 import type { StoredManifest } from "./app-tables.ts";
 
@@ -121,31 +122,83 @@ function contentFor(context: Context, hostId: string, apps: readonly AppWork[]):
   };
 }
 
-/**
- * Instances of two releases may be spoken to differently while a deploy goes on. The route leads to the wanted
- * release's first service, or to that of a release before while none of it serves.
- */
+/** Of a backend, beside what its instances are spoken to by. */
+type Manner = Pick<RouteRow, "sticky" | "concurrency">;
+const PLAIN: Manner = { sticky: false, concurrency: null };
+
+/** Instances are in one backend for each manner in which routes lead to their group. */
 function contentOfApp(hostId: string, app: AppWork, host: string | null): Content {
   const here = app.instances.filter((one) => one.host_id === hostId && isSeated(one));
-  const backends: Backend[] = [];
+  const backends = new Map<string, Backend>();
   for (const one of here) {
     const { group_name: group, machine_id: vm, execution_id, state } = one;
     const service = one.services?.find((each) => each.group === group);
     if (service === undefined || execution_id === null) continue;
     const { port, protocol } = service;
-    const id = backendId(app, service);
-    let backend = backends.find((each) => each.id === id);
-    if (backend === undefined) backends.push((backend = { id, protocol, instances: [] }));
-    backend.instances.push({ vm, execution_id, port, state: state === "serving" ? "serving" : "draining" });
+    const routed = app.routes.filter((route) => route.group_name === group);
+    for (const manner of [PLAIN, ...routed]) {
+      const id = backendId(app, service, manner);
+      const backend = backends.get(id) ?? { id, protocol, ...shownManner(manner), instances: [] };
+      backends.set(id, backend);
+      if (!backend.instances.some((each) => each.vm === vm))
+        backend.instances.push({
+          vm,
+          execution_id,
+          port,
+          state: state === "serving" ? "serving" : "draining",
+        });
+    }
   }
-  const wanted = app.wanted?.manifest.services[0];
-  const serving = backends.filter(({ instances }) => instances.some(({ state }) => state === "serving"));
-  const routed =
-    serving.find(({ id }) => wanted !== undefined && id === backendId(app, wanted)) ?? serving[0];
-  const backend = routed ?? backends[0];
-  if (host === null || backend === undefined) return { backends, routes: [] };
-  const route = { host, path_prefix: "/", backend: backend.id };
-  return { backends, routes: [route] };
+  const all = [...backends.values()];
+  return { backends: all, routes: host === null ? [] : routesTo(app, host, all) };
+}
+
+function routesTo(app: AppWork, host: string, backends: readonly Backend[]): Content["routes"] {
+  const [first] = app.wanted?.manifest.services ?? [];
+  const own = {
+    ...PLAIN,
+    ...{ subdomain: "", path_prefix: "/", group_name: first?.group, strip_prefix: false, rate_limit: null },
+  };
+  const isOwnTaken = app.routes.some(({ subdomain, path_prefix }) => subdomain === "" && path_prefix === "/");
+  const asked = [...(isOwnTaken ? [] : [own]), ...app.routes];
+  return asked.flatMap((route) => {
+    const backend = backendFor(app, route, backends) ?? (route === own ? anyOf(backends) : undefined);
+    if (backend === undefined) return [];
+    const { path_prefix, strip_prefix, rate_limit } = route;
+    return [
+      {
+        ...{ host: routeHost(host, route), path_prefix, backend: backend.id },
+        ...(strip_prefix && { strip_prefix }),
+        ...(rate_limit !== null && { rate_limit }),
+      },
+    ];
+  });
+}
+
+/**
+ * Instances of two releases may be spoken to differently while a deploy goes on. A route leads to its group as
+ * the wanted release has it, or to that of a release before while none of it serves.
+ */
+function backendFor(
+  app: AppWork,
+  { group_name: group, ...manner }: Manner & { readonly group_name: string | undefined },
+  backends: readonly Backend[],
+): Backend | undefined {
+  const isOfManner = ({ id }: Backend) => {
+    const [, of, , ...words] = id.split(":");
+    return (group === undefined || of === group) && words.join() === mannerWords(manner).join();
+  };
+  const able = backends.filter(isOfManner);
+  const serving = able.filter(({ instances }) => instances.some(({ state }) => state === "serving"));
+  const wanted = app.wanted?.manifest.services.find((one) => one.group === group);
+  const best = serving.find(({ id }) => wanted !== undefined && id === backendId(app, wanted, manner));
+  return best ?? serving[0];
+}
+
+/** While nothing serves of the group that has the app's address: the release before may have another one. */
+function anyOf(backends: readonly Backend[]): Backend | undefined {
+  const plain = backends.filter((one) => one.sticky === undefined && one.concurrency === undefined);
+  return plain.find(({ instances }) => instances.some(({ state }) => state === "serving")) ?? plain[0];
 }
 
 /** One that never served has no requests to finish. */
@@ -153,8 +206,20 @@ function isSeated({ state, status, serving_since }: InstanceWork): boolean {
   return status === "running" && (state === "serving" || (state === "draining" && serving_since !== null));
 }
 
-function backendId({ id }: AppWork, { group, protocol }: Pick<Service, "group" | "protocol">): string {
-  return `${id}:${group}:${protocol}`;
+function backendId(
+  { id }: AppWork,
+  { group, protocol }: Pick<Service, "group" | "protocol">,
+  manner: Manner,
+): string {
+  return [id, group, protocol, ...mannerWords(manner)].join(":");
+}
+
+function mannerWords({ sticky, concurrency }: Manner): string[] {
+  return [...(sticky ? ["sticky"] : []), ...(concurrency === null ? [] : [String(concurrency)])];
+}
+
+function shownManner({ sticky, concurrency }: Manner): Pick<Backend, "sticky" | "concurrency"> {
+  return { ...(sticky && { sticky }), ...(concurrency !== null && { concurrency }) };
 }
 
 /** Later than every one before it, also after a restore of the database. */

@@ -12,6 +12,14 @@ export const appCalls = {
   getDeploy: async (world) => call("GET", await newDeploy(world)),
   cancelDeploy: async (world) => call("POST", `${await newDeploy(world)}/cancel`),
   getAppLogs: async (world) => call("GET", `${await newApp(world)}/logs`),
+  createRoute: async (world) =>
+    call("POST", `${await newApp(world)}/routes`, { path_prefix: "/api", group: "web" }),
+  listRoutes: async (world) => call("GET", `${await newApp(world)}/routes`),
+  deleteRoute: async (world) => {
+    const app = await newApp(world);
+    const { body } = await world.call<{ id: string }>("POST", `${app}/routes`, { body: { group: "web" } });
+    return call("DELETE", `${app}/routes/${body.id}`);
+  },
   listReleases: async (world) => call("GET", `${await newApp(world)}/releases`),
 } satisfies Readonly<Record<string, Prepare>>;
 

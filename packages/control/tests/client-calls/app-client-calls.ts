@@ -8,12 +8,15 @@ export const appClientCalls = {
   getApp: { cli: "app show {id} --json" },
   updateApp: {
     cli: "app scale {id} web=2",
-    gives: { cli: expect.stringMatching(/^a-\S+ +a-\S+\.localhost/) },
+    gives: { cli: expect.stringMatching(/^a-\S+ +http:\/\/a-\S+\.localhost/) },
   },
   deleteApp: { cli: "app destroy {id}", gives: { cli: expect.stringMatching(/is being deleted\n$/) } },
-  createDeploy: { cli: "deploy {id} --template base --detach --json" },
+  createDeploy: { cli: "deploy --app {id} --template base --detach --json" },
   listDeploys: { cli: "app deploys {id}", gives: { cli: expect.any(String) } },
   getDeploy: { cli: leftOut("`skerry deploy` follows it to its end: packages/cli/tests/apps.test.ts") },
   getAppLogs: { cli: "logs --app {id} --json" },
+  createRoute: { cli: "route create {id} --path-prefix /api --group web --json" },
+  listRoutes: { cli: "route list {id} --json", gives: { cli: [] } },
+  deleteRoute: { cli: "route delete {id} {route}", gives: { cli: expect.stringMatching(/ deleted\n$/) } },
   listReleases: { cli: "app releases {id}", gives: { cli: expect.any(String) } },
 } satisfies Partial<Readonly<Record<OperationId, ClientCall>>>;

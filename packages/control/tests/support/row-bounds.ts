@@ -9,7 +9,7 @@ import {
   SECRETS_MAX,
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
-import { APPS_MAX } from "@skerry/contract/apps/app-bounds";
+import { APPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
 import { DEPLOYS_MAX, ENDED_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
@@ -101,6 +101,7 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 300,
     because: "One for each machine of an app.",
   },
+  routes: { rows: APPS_MAX * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
   ended_instances: {
     rows: APPS_MAX * (ENDED_MAX + 1),
     rowBytes: 3_000,

@@ -3,7 +3,7 @@
 
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
 import { PREFIX_SEGMENTS_MAX } from "@skerry/contract/apps/app-bounds";
-import type { Seating } from "./seating.ts";
+import type { Place, Seating } from "./seating.ts";
 
 export interface ProxyFiles {
   readonly config: string;
@@ -96,24 +96,28 @@ ${stripLines()}
   use_backend %[var(txn.place)]
 backend clients
   stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)`,
-    ...seating.map(({ protocol, isSticky, concurrency, seats }, place) =>
-      [
-        `backend ${placeName(place)}`,
-        ...(isSticky ? ["  cookie skerry_instance insert indirect nocache httponly"] : []),
-        ...seats.map((_, seat) => {
-          const at = address(place, seat);
-          const words = [
-            at ?? NOWHERE,
-            ...(protocol === "h2" ? ["proto", "h2"] : []),
-            ...(isSticky ? ["cookie", seatName(seat)] : []),
-          ];
-          const state = at === undefined ? " disabled" : "";
-          return `  server ${seatName(seat)} ${words.join(" ")} maxconn ${concurrency}${state}`;
-        }),
-      ].join("\n"),
-    ),
+    ...seating.map((one, place) => backendText(one, place, address)),
     "",
   ].join("\n");
+}
+
+function backendText(
+  { protocol, isSticky, concurrency, seats }: Place,
+  place: number,
+  address: ConfigFacts["address"],
+): string {
+  const servers = seats.map((_, seat) => {
+    const at = address(place, seat);
+    const words = [
+      at ?? NOWHERE,
+      ...(protocol === "h2" ? ["proto", "h2"] : []),
+      ...(isSticky ? ["cookie", seatName(seat)] : []),
+    ];
+    const state = at === undefined ? " disabled" : "";
+    return `  server ${seatName(seat)} ${words.join(" ")} maxconn ${concurrency}${state}`;
+  });
+  const cookie = isSticky ? ["  cookie skerry_instance insert indirect nocache httponly"] : [];
+  return [`backend ${placeName(place)}`, ...cookie, ...servers].join("\n");
 }
 
 /** A prefix of so many segments is taken away from the path. */

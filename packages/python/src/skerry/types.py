@@ -61,6 +61,7 @@ AppDeployReasonCode = Literal[
     "move_not_found",
     "app_not_found",
     "deploy_not_found",
+    "route_not_found",
     "member_not_found",
     "vm_not_found",
     "file_not_found",
@@ -104,6 +105,7 @@ AppDeployReasonCode = Literal[
     "build_canceled",
     "deploy_over",
     "app_deleting",
+    "route_taken",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -273,6 +275,7 @@ BuildErrorCode = Literal[
     "move_not_found",
     "app_not_found",
     "deploy_not_found",
+    "route_not_found",
     "member_not_found",
     "vm_not_found",
     "file_not_found",
@@ -316,6 +319,7 @@ BuildErrorCode = Literal[
     "build_canceled",
     "deploy_over",
     "app_deleting",
+    "route_taken",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -444,6 +448,7 @@ DeployReasonCode = Literal[
     "move_not_found",
     "app_not_found",
     "deploy_not_found",
+    "route_not_found",
     "member_not_found",
     "vm_not_found",
     "file_not_found",
@@ -487,6 +492,7 @@ DeployReasonCode = Literal[
     "build_canceled",
     "deploy_over",
     "app_deleting",
+    "route_taken",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -635,6 +641,7 @@ ErrorCode = Literal[
     "move_not_found",
     "app_not_found",
     "deploy_not_found",
+    "route_not_found",
     "member_not_found",
     "vm_not_found",
     "file_not_found",
@@ -678,6 +685,7 @@ ErrorCode = Literal[
     "build_canceled",
     "deploy_over",
     "app_deleting",
+    "route_taken",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -1161,6 +1169,8 @@ ERROR_STATUS: Mapping[str, int] = {
     "registry_credential_not_found": 404,
     "release_not_found": 404,
     "request_timeout": 408,
+    "route_not_found": 404,
+    "route_taken": 409,
     "sandbox_busy": 429,
     "sandbox_expired": 409,
     "sandbox_not_found": 404,
@@ -3505,6 +3515,46 @@ class ResourceEventPage(TypedDict):
 class RollbackRequest(TypedDict):
     #: Id or name of a snapshot of the same template and size; of a machine also with the same main process.
     snapshot: str
+
+
+class Route(TypedDict):
+    id: str
+    app_id: str
+    #: Null: another organization's app has the name.
+    host: Optional[str]
+    #: Whole segments of the path, at most 4. The longest that fits counts.
+    path_prefix: str
+    group: str
+    strip_prefix: bool
+    sticky: bool
+    rate_limit: Optional[int]
+    concurrency: Optional[int]
+    created_at: str
+
+
+class _RouteCreateRequestRequired(TypedDict):
+    #: A group that has a service; until it has, the route leads nowhere.
+    group: str
+
+
+class RouteCreateRequest(_RouteCreateRequestRequired, total=False):
+    #: The app's own name, or one below it, such as `api.shop.localhost`. Default: its own.
+    host: str
+    #: Whole segments of the path, at most 4. The longest that fits counts. Default: `/`.
+    path_prefix: str
+    #: Instances get the path without the prefix. Default: `false`.
+    strip_prefix: bool
+    #: Requests of one client go to one instance while that serves, by the cookie `skerry_instance`. Default: `false`.
+    sticky: bool
+    #: Requests in a second of each client's address on one host; more are answered 429.
+    rate_limit: int
+    #: Requests that one instance works on at once; the others wait for ten seconds at most.
+    concurrency: int
+
+
+class RouteList(TypedDict):
+    items: List[Route]
+    next_cursor: Optional[str]
 
 
 class SandboxInfoOwner(TypedDict):

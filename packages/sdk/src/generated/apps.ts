@@ -4,6 +4,7 @@ import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/a
 import type { AppLogs } from "@skerry/contract/apps/app-logs";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
+import type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
@@ -179,6 +180,60 @@ export class Apps {
   logs(id: string, query: GetAppLogsQuery = {}, options: CallOptions = {}): Promise<AppLogs> {
     return this.http.json<AppLogs>(
       { method: "GET", path: `/v1/apps/${segment(id)}/logs`, query: { ...query } },
+      options,
+    );
+  }
+
+  /**
+   * Create a route of an app. Beside the one that each app has by itself: all requests for its name
+   * go to its first service.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`, `app_deleting`, `route_taken`, `quota_exceeded`.
+   */
+  createRoute(id: string, request: RouteCreateRequest, options: CreateOptions = {}): Promise<Route> {
+    return this.http.json<Route>(
+      {
+        method: "POST",
+        path: `/v1/apps/${segment(id)}/routes`,
+        json: request,
+        headers: keyHeader(options),
+        creates: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * List routes of an app.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  routes(id: string, options: CallOptions = {}): AsyncGenerator<Route, void> {
+    return everyItem((cursor) => this.routesPage(id, { cursor }, options));
+  }
+
+  /** Reads one page of `routes`. */
+  routesPage(id: string, query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Route>> {
+    return this.http.json<Page<Route>>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/routes`, query: { ...query } },
+      options,
+    );
+  }
+
+  /**
+   * Delete a route of an app.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`, `route_not_found`.
+   */
+  async deleteRoute(id: string, route: string, options: CallOptions = {}): Promise<void> {
+    await this.http.done(
+      { method: "DELETE", path: `/v1/apps/${segment(id)}/routes/${segment(route)}` },
       options,
     );
   }

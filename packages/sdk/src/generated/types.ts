@@ -11,6 +11,7 @@ export type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/a
 export type { AppLogs } from "@skerry/contract/apps/app-logs";
 export type { Deploy } from "@skerry/contract/apps/deploy";
 export type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
+export type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
 export type { AuditEvent } from "@skerry/contract/audit/audit-event";
 export type { Build, BuildEgress } from "@skerry/contract/builds/build";
 export type { CacheEntry, ClearedCache } from "@skerry/contract/builds/build-cache";

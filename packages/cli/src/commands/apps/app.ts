@@ -8,6 +8,7 @@ import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { addDeedCommand, addEachCommand, addListCommand } from "../resources/resource-commands.ts";
 import { registerDeployCommands } from "./deploy.ts";
+import { registerRouteCommands } from "./route.ts";
 
 const named: readonly [string, string] = ["<app>", "name or id of the app"];
 
@@ -62,6 +63,7 @@ export function registerAppCommands(program: Command, cli: Cli): void {
     },
   });
   registerDeployCommands(program, cli);
+  registerRouteCommands(program, cli);
 }
 
 function registerLists(app: Command, cli: Cli): void {

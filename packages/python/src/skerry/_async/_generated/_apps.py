@@ -7,7 +7,18 @@ from typing import AsyncIterator, Mapping, Optional, cast
 from ..._page import Page
 from ..._paths import segment
 from ..._request import Request
-from ...types import App, AppList, AppLogs, Deploy, DeployCreateRequest, DeployList, Release, ReleaseList
+from ...types import (
+    App,
+    AppList,
+    AppLogs,
+    Deploy,
+    DeployCreateRequest,
+    DeployList,
+    Release,
+    ReleaseList,
+    Route,
+    RouteList,
+)
 from .._http import AsyncHttp
 from .._streams import every_item
 
@@ -182,6 +193,77 @@ class AsyncApps:
             ),
             AppLogs,
         )
+
+    async def create_route(
+        self,
+        id: str,
+        *,
+        group: str,
+        host: Optional[str] = None,
+        path_prefix: Optional[str] = None,
+        strip_prefix: Optional[bool] = None,
+        sticky: Optional[bool] = None,
+        rate_limit: Optional[int] = None,
+        concurrency: Optional[int] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Route:
+        """Create a route of an app. Beside the one that each app has by itself: all requests for its name go to its
+        first service.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``route_taken``, ``quota_exceeded``.
+        """
+        return await self._http.json(
+            Request(
+                "POST",
+                f"/v1/apps/{segment(id)}/routes",
+                json={
+                    "host": host,
+                    "path_prefix": path_prefix,
+                    "group": group,
+                    "strip_prefix": strip_prefix,
+                    "sticky": sticky,
+                    "rate_limit": rate_limit,
+                    "concurrency": concurrency,
+                },
+                creates=True,
+                key=idempotency_key,
+            ),
+            Route,
+        )
+
+    async def routes(self, id: str) -> AsyncIterator[Route]:
+        """List routes of an app.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        pages = every_item(lambda cursor: self.routes_page(id, cursor=cursor))
+        async for item in pages:
+            yield item
+
+    async def routes_page(self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Route]:
+        """Reads one page of ``routes``: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        found = await self._http.json(
+            Request(
+                "GET",
+                f"/v1/apps/{segment(id)}/routes",
+                query={"limit": limit, "cursor": cursor},
+            ),
+            RouteList,
+        )
+        return Page(found["items"], found["next_cursor"])
+
+    async def delete_route(self, id: str, route: str) -> None:
+        """Delete a route of an app.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``, ``route_not_found``.
+        """
+        await self._http.done(Request("DELETE", f"/v1/apps/{segment(id)}/routes/{segment(route)}"))
 
     async def releases(self, id: str) -> AsyncIterator[Release]:
         """List releases of an app. Newest first. Those before the last twenty are forgotten, but for those that run.

@@ -1,0 +1,104 @@
+// What hosts are told of apps: routes and their backends, and hosts that are slow to answer.
+
+import { expect, test } from "vitest";
+import type { Route } from "@skerry/contract/apps/route";
+import { appDeployer } from "../src/apps/app-deployer.ts";
+import { useApps, WEB } from "./support/apps.ts";
+import { eventually, useWorld } from "./support/world.ts";
+
+const world = useWorld();
+const { turn, newApp, getApp, deploy, getDeploy, pass, untilLive } = useApps(world);
+const ROUTES = "/v1/apps/shop/routes";
+const route = async (body: object) => {
+  const answer = await world.call<Route>("POST", ROUTES, { body });
+  expect(`${answer.status} ${answer.text}`).toMatch(/^201/);
+  return answer.body;
+};
+/** Keys of the proxy's map, with the groups that they lead to, and more. */
+const led = () =>
+  world.host.edge.document.routes.map(({ host, path_prefix, backend, ...more }) => [
+    `${host}${path_prefix} ${backend.split(":").slice(1).join(":")}`,
+    more,
+  ]);
+
+test("routes lead to groups in their manners, and go when they are deleted", async () => {
+  await newApp();
+  const api = { group: "api", port: 9000, check: { path: "/", port: 9000 } };
+  await untilLive(
+    await deploy({
+      ...{ template: "base", services: [...WEB.services, api] },
+      processes: { web: { command: "serve" }, api: { command: "answer" } },
+    }),
+  );
+  expect(led()).toEqual([["shop.localhost/ web:http", {}]]);
+  const one = await route({ path_prefix: "/api", group: "api", strip_prefix: true, rate_limit: 5 });
+  expect(one).toMatchObject({
+    host: "shop.localhost",
+    path_prefix: "/api/",
+    sticky: false,
+    concurrency: null,
+  });
+  await route({ host: "API.shop.localhost", group: "api", sticky: true, concurrency: 3 });
+  await route({ path_prefix: "/later/", group: "later" });
+  await turn();
+  expect(led()).toEqual([
+    ["shop.localhost/ web:http", {}],
+    ["shop.localhost/api/ api:http", { strip_prefix: true, rate_limit: 5 }],
+    ["api.shop.localhost/ api:http:sticky:3", {}],
+  ]);
+  const sticky = world.host.edge.document.backends.find((each) => each.sticky);
+  expect(sticky).toMatchObject({ concurrency: 3, instances: [{ state: "serving", port: 9000 }] });
+  expect((await world.call<{ items: Route[] }>("GET", ROUTES)).body.items).toHaveLength(3);
+  const own = await route({ group: "api" });
+  expect((await world.call("DELETE", `${ROUTES}/${one.id}`)).status).toBe(204);
+  expect((await world.call("DELETE", `${ROUTES}/${one.id}`)).body["code"]).toBe("route_not_found");
+  await turn();
+  expect(led().map(([key]) => key)).toEqual([
+    "shop.localhost/ api:http",
+    "api.shop.localhost/ api:http:sticky:3",
+  ]);
+  await world.call("DELETE", `${ROUTES}/${own.id}`);
+  await turn();
+  expect(led()[0]).toEqual(["shop.localhost/ web:http", {}]);
+});
+
+test.each([
+  [{ group: "web", host: "other.localhost" }, "bad_request"],
+  [{ group: "web", host: "evilshop.localhost" }, "bad_request"],
+  [{ group: "web", host: "shop.localhost.evil.net" }, "bad_request"],
+  [{ group: "web", host: "a_b.shop.localhost" }, "bad_request"],
+  [{ group: "web", host: ".shop.localhost" }, "bad_request"],
+  [{ group: "web", path_prefix: "/a/../b" }, "bad_request"],
+  [{ group: "web", path_prefix: "/a/b/c/d/e" }, "bad_request"],
+  [{ group: "web", path_prefix: "api" }, "bad_request"],
+  [{ group: "web", path_prefix: "/a%2fb" }, "bad_request"],
+  [{ group: "web", path_prefix: "/taken/" }, "route_taken"],
+  [{ path_prefix: "/x" }, "bad_request"],
+])("a route that cannot be is refused: %j", async (body, code) => {
+  await newApp();
+  await route({ group: "web", path_prefix: "/taken" });
+  const answer = await world.call("POST", ROUTES, { body });
+  expect(answer.body["code"]).toBe(code);
+});
+
+test("an app whose host is slow, and a proxy that does not answer, hold up no other app", async () => {
+  for (const name of ["slow", "quick"]) await newApp(name);
+  const held = Promise.withResolvers<undefined>();
+  const slow = await deploy(WEB, "slow");
+  world.host.beforeStart = async (id) => {
+    const machine = await world.call<{ name: string }>("GET", `/v1/machines/${id}`);
+    if (machine.body.name.startsWith("slow/")) await held.promise;
+  };
+  const turning = appDeployer(world.context, 10_000).activate(new AbortController().signal);
+  const quick = await deploy(WEB, "quick");
+  await eventually(async () => {
+    await pass();
+    return (await getDeploy(quick, "quick")).status === "live";
+  }, "the quick app is live");
+  expect((await getDeploy(slow, "slow")).status).toBe("starting");
+  world.host.beforeStart = async () => undefined;
+  held.resolve(undefined);
+  await turning;
+  expect((await getApp("slow")).instances).toMatchObject([{ name: "web.1" }]);
+  expect((await getApp("quick")).instances).toMatchObject([{ name: "web.1", state: "serving" }]);
+});
