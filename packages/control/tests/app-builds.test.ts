@@ -153,3 +153,41 @@ test("a deploy begins with exactly one of template, image, build and release", a
     expect([answer.status, answer.body["code"]]).toEqual([400, "bad_request"]);
   }
 });
+
+test("a live release whose instance ends goes back to the one before while it is watched, once", async () => {
+  await newApp();
+  await untilLive(await deploy({ ...WEB, env: { A: "1" } }));
+  const second = await deploy({ ...WEB, env: { A: "2" }, watch: "10m" });
+  await untilLive(second);
+  const failing = (await getApp()).instances[0]?.machine_id ?? "";
+  world.host.console.print(failing, "out of luck\n");
+  world.host.end(failing, "the main process exited with 3", exit(3));
+  for (let turns = 0; turns < 2; turns += 1) await turn();
+  expect(await getDeploy(second)).toMatchObject({
+    status: "rolled_back",
+    reason: { code: "instance_failed", exit_code: 3, last_lines: ["out of luck"] },
+  });
+  const { deploy: back } = await getApp();
+  expect(back).toMatchObject({ release: 3, created_by: null });
+  if (back === null) throw new Error("no deploy");
+  await untilLive(back);
+  const [instance] = (await getApp()).instances;
+  expect(world.host.vms.get(instance?.machine_id ?? "")?.spec.env).toMatchObject({ A: "1" });
+  // The release that it went back to is not watched: nothing is left to go to.
+  world.host.end(instance?.machine_id ?? "", "the main process exited with 3", exit(3));
+  for (let turns = 0; turns < 2; turns += 1) await turn();
+  expect((await getApp()).deploy).toMatchObject({ id: back.id, status: "live" });
+  const { body } = await world.call<{ items: object[] }>("GET", "/v1/audit?action=deploy.rollback");
+  expect(body.items).toHaveLength(1);
+});
+
+test("a release that is not watched, and the first one, stay where an instance of theirs ends", async () => {
+  await newApp();
+  for (const body of [WEB, { ...WEB, watch: "0s" }]) {
+    const one = await deploy(body);
+    await untilLive(one);
+    world.host.end((await getApp()).instances[0]?.machine_id ?? "", "gone", exit(1));
+    for (let turns = 0; turns < 2; turns += 1) await turn();
+    expect((await getDeploy(one)).status).toBe("live");
+  }
+});

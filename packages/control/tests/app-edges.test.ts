@@ -1,4 +1,4 @@
-// What hosts are told of apps: routes and their backends, and hosts that are slow to answer.
+// Documents that hosts get of apps: routes and their backends, and hosts that are slow to answer.
 
 import { expect, test } from "vitest";
 import type { Route } from "@skerry/contract/apps/route";

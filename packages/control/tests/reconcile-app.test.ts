@@ -70,7 +70,7 @@ class Simulated {
         );
       else if (action.kind === "proceed") next = this.#proceeded(next, action.to);
       else if (action.kind === "fail") next = { ...next, deploy: undefined, wanted: app().wanted };
-      else this.#change(action.kind, action.instance);
+      else if (action.kind !== "rollBack") this.#change(action.kind, action.instance);
     }
     this.all = this.all.map((one) => ({
       ...one,
@@ -183,6 +183,25 @@ test("an instance that has drained is told to end, and its machine is destroyed 
   expect(appActions(gone, [stopping])).toEqual([]);
   const ended = { ...stopping, end: { message: "stopped by request", exitCode: 0 } };
   expect(appActions(gone, [ended])).toEqual([{ kind: "destroy", instance: ended }]);
+});
+
+test("a live release goes back while it is watched, where an instance of it fails, and not where one is told to end", () => {
+  const ended = { message: "it exited with 1", exitCode: 1 };
+  const watched = app({ isWatched: true, scale: { web: 2, worker: 0 } });
+  const [well, failed] = [
+    instance({ machine_id: "well" }),
+    instance({ machine_id: "bad", number: 2, end: ended }),
+  ];
+  expect(appActions(watched, [well, failed])).toMatchObject([{ kind: "rollBack", instance: failed }]);
+  const failing = { ...failed, end: undefined, failure: "HTTP 500" };
+  expect(appActions(watched, [well, failing])).toMatchObject([{ kind: "rollBack" }]);
+  const others = [
+    { ...failed, release: 9 },
+    { ...failed, state: "draining" as const },
+  ];
+  for (const facts of [app(), { ...watched, isDeleting: true }, { ...watched, ...deploying(1) }])
+    expect(appActions(facts, [well, failing]).map(({ kind }) => kind)).not.toContain("rollBack");
+  expect(appActions(watched, [well, ...others]).map(({ kind }) => kind)).not.toContain("rollBack");
 });
 
 test("an app that is deleted drains all that it has", () => {

@@ -22,5 +22,7 @@ export const CONCURRENCY_MAX = 500;
 
 export const DRAIN_TIMEOUT_DEFAULT_MS = 30_000;
 export const DRAIN_TIMEOUT_MAX_MS = 3_600_000;
+export const WATCH_DEFAULT_MS = 60_000;
+export const WATCH_MAX_MS = 3_600_000;
 export const DEPLOY_TIMEOUT_DEFAULT_MS = 300_000;
 export const DEPLOY_TIMEOUT_MAX_MS = 3_600_000;

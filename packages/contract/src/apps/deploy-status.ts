@@ -13,6 +13,7 @@ export const deployStatuses = [
   "failed",
   "canceled",
   "superseded",
+  "rolled_back",
 ] as const;
 export type DeployStatus = (typeof deployStatuses)[number];
 
@@ -26,10 +27,11 @@ const next: Readonly<Record<DeployStatus, readonly DeployStatus[]>> = {
   checking: ["switching", "draining", "live", "failed", "canceled", "superseded"],
   switching: ["draining", "live", "failed", "canceled", "superseded"],
   draining: ["live", "failed", "canceled", "superseded"],
-  live: [],
+  live: ["rolled_back"],
   failed: [],
   canceled: [],
   superseded: [],
+  rolled_back: [],
 };
 
 export function canDeployProceed(from: DeployStatus, to: DeployStatus): boolean {
@@ -42,5 +44,5 @@ export function isDeployPrepared(status: DeployStatus): boolean {
 }
 
 export function isDeployOver(status: DeployStatus): boolean {
-  return next[status].length === 0;
+  return status === "live" || next[status].length === 0;
 }

@@ -43,13 +43,15 @@ export const Deploy = named(
     release: Type.Integer({ description: "Number of the release that it brings." }),
     status: OneOf(deployStatuses, {
       description:
-        "`building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a later deploy took its place.",
+        "`building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a later deploy took its place. `rolled_back`: it was live, failed while it was watched, and the release before is deployed again.",
     }),
     build_id: Nullable(
       Type.String({ description: "The build of its template, which may wait for its context." }),
     ),
     reason: DeployReason,
-    created_by: Nullable(Type.String({ description: "The user who deployed." })),
+    created_by: Nullable(
+      Type.String({ description: "The user who deployed; null: it is a rollback by itself." }),
+    ),
     created_at: Timestamp,
     ends_by: {
       ...Timestamp,

@@ -18,6 +18,8 @@ import {
   DRAIN_TIMEOUT_MAX_MS,
   GROUP_PATTERN,
   GROUPS_MAX,
+  WATCH_DEFAULT_MS,
+  WATCH_MAX_MS,
 } from "./app-bounds.ts";
 import { deployStrategies } from "./deploy-status.ts";
 
@@ -93,6 +95,13 @@ export const manifest = {
       ...Duration,
       default: formatDuration(DRAIN_TIMEOUT_DEFAULT_MS),
       description: `How long an instance that is replaced may go on with requests that it has, at most ${formatDuration(DRAIN_TIMEOUT_MAX_MS)}.`,
+    }),
+  ),
+  watch: Type.Optional(
+    Type.String({
+      ...Duration,
+      default: formatDuration(WATCH_DEFAULT_MS),
+      description: `How long after it is live the release before is deployed again, where an instance ends or fails its check; at most ${formatDuration(WATCH_MAX_MS)}, \`0s\` for not at all.`,
     }),
   ),
   timeout: Type.Optional(

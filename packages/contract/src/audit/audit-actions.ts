@@ -32,6 +32,7 @@ export const auditActions = [
   "deploy.fail",
   "deploy.get",
   "deploy.list",
+  "deploy.rollback",
   "event.follow",
   "execution.get",
   "execution.list",

@@ -4,14 +4,12 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { parseDuration } from "@skerry/contract/durations";
-import { recordOwnActs } from "../audit/audit-log.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import { cancelBuild } from "../builds/cancel-build.ts";
 import { findBuilds } from "../builds/builds.ts";
 import type { Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
-import { lastLogLines } from "../machines/machine-logs.ts";
 import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
 import {
   abandonedBuilds,
@@ -23,10 +21,12 @@ import {
   removeApp,
   removeInstance,
   setInstanceState,
+  watch,
 } from "./app-store.ts";
 import { appWork, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
 import { forgetTemplates } from "./app-templates.ts";
+import { fail, rollBack } from "./deploy-ends.ts";
 import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
 import { Lanes } from "./lanes.ts";
@@ -143,6 +143,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
       isDeleting: status === "deleting",
       ...{ scale: app.scale, wanted: app.wanted, mayStart: app.may_start },
       deploy: isPrepared && deploy ? { ...deploy, isOverdue: deploy.is_overdue } : undefined,
+      isWatched: app.watched !== undefined,
       preparing: coming?.number,
       edgeFault: edgeFaultOf(context, app),
     },
@@ -212,12 +213,16 @@ async function act(context: Context, app: AppWork, action: AppAction): Promise<v
     case "destroy":
       return destroy(context, app, action.instance);
     case "replace":
-      await noteCrash(context.db, app.id, action.instance.isProven);
+      // Others have nothing to do with what is started next.
+      if (action.instance.release === app.wanted?.number)
+        await noteCrash(context.db, app.id, action.instance.isProven);
       return destroy(context, app, action.instance);
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
       return fail(context, app, action);
+    case "rollBack":
+      return rollBack(context, app, action);
   }
 }
 
@@ -275,48 +280,9 @@ async function advance(
   if (deploy === undefined) return;
   await context.db.transaction().execute(async (transaction) => {
     const moved = await proceed(transaction, deploy, to);
-    if (moved !== undefined && moved.status === "live")
-      await changeApp(transaction, id, { live: deploy.release });
+    if (moved?.status !== "live") return;
+    await changeApp(transaction, id, { live: deploy.release });
+    const watchMs = parseDuration(app.wanted?.manifest.watch ?? "0s") ?? 0;
+    await watch(transaction, deploy, { previous: app.live, watchMs });
   });
-}
-
-async function fail(
-  context: Context,
-  app: AppWork,
-  { code, message, instance, lastLines = [] }: Omit<PreparationAction & { kind: "fail" }, "kind">,
-): Promise<void> {
-  const { deploy } = app;
-  if (deploy === undefined) return;
-  const reason = {
-    ...{ code, message },
-    instance: instance?.end === undefined ? null : instance.machine_id,
-    exit_code: instance?.end?.exitCode ?? null,
-    last_lines: instance === undefined ? [...lastLines] : await printedBy(context, app, instance),
-  };
-  await context.db.transaction().execute(async (transaction) => {
-    const failed = await proceed(transaction, deploy, "failed", reason);
-    if (failed === undefined) return;
-    if (instance?.end !== undefined) await setInstanceState(transaction, instance.machine_id, "failed");
-    const act = { service: DEPLOYER, action: "deploy.fail", resource: "deploy" } as const;
-    await recordOwnActs(transaction, act, [{ id: deploy.id, org_id: app.org_id }]);
-  });
-  context.log.info({ app_id: app.id, deploy_id: deploy.id, code }, "a deploy has failed");
-}
-
-const LAST_LINES = 20;
-const LAST_LINE_MAX_CHARS = 500;
-
-/** Empty where its host does not say. */
-async function printedBy(
-  context: Context,
-  { org_id }: AppWork,
-  { machine_id: id }: InstanceFact,
-): Promise<string[]> {
-  try {
-    const lines = await lastLogLines(context, resourceCaller(org_id), { id, lines: LAST_LINES });
-    return lines.map((line) => line.slice(0, LAST_LINE_MAX_CHARS));
-  } catch (error) {
-    context.log.warn({ err: error, machine_id: id }, "the log of an instance could not be read");
-    return [];
-  }
 }

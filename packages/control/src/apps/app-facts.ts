@@ -13,6 +13,8 @@ export interface AppWork extends AppRow {
   readonly deploy: DeployWork | undefined;
   /** The release whose instances there should be; undefined: none is yet. */
   readonly wanted: RunnableRelease | undefined;
+  /** A deploy that is live, and goes back where the release fails. */
+  readonly watched: DeployRow | undefined;
   /** The release of the deploy, while that prepares it. */
   readonly coming: ReleaseWork | undefined;
   readonly instances: readonly InstanceWork[];
@@ -61,6 +63,8 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     left join releases r on r.app_id = i.app_id and r.number = i.release order by i.app_id, i.group_name, i.number`.execute(
     db,
   );
+  const { rows: watched } = await sql<DeployRow>`
+    select * from deploys where watched_until > now() and status = 'live' order by id`.execute(db);
   // A later deploy supersedes the one before it.
   const active = new Map(deploys.map((deploy) => [deploy.app_id, deploy]));
   const numbers = apps.flatMap(({ id, live }) =>
@@ -80,7 +84,11 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     const isPrepared = deploy !== undefined && isDeployPrepared(deploy.status);
     const wanted = releaseOf.get(`${app.id} ${isPrepared ? deploy.release : app.live}`);
     return {
-      ...{ ...app, deploy },
+      ...{
+        ...app,
+        deploy,
+        watched: watched.findLast((one) => one.app_id === app.id && one.release === app.live),
+      },
       wanted: wanted !== undefined && isRunnable(wanted) ? wanted : undefined,
       coming: deploy === undefined || isPrepared ? undefined : releaseOf.get(`${app.id} ${deploy.release}`),
       instances: byApp.get(app.id) ?? [],

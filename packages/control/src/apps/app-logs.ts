@@ -17,7 +17,7 @@ import { readTime } from "../values/times.ts";
 import { redactorOfVm } from "../vms/vm-redactor.ts";
 import { getAppRow } from "./app-rows.ts";
 
-/** Of all lines of one answer. */
+/** Bound of all lines of one answer. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Hosts that are asked at once. */
 const AT_ONCE = 8;

@@ -134,14 +134,15 @@ export async function findRelease(
 /** Supersedes the one that is under way. The app is locked. */
 export async function insertDeploy(
   transaction: Queries,
-  deploy: Pick<DeployRow, "id" | "app_id" | "org_id" | "release" | "build_id" | "created_by">,
+  deploy: Pick<DeployRow, "id" | "app_id" | "org_id" | "release" | "build_id" | "created_by"> &
+    Partial<Pick<DeployRow, "is_rollback">>,
   timeoutMs: number,
 ): Promise<DeployRow> {
   const active = await activeDeploy(transaction, deploy.app_id);
   if (active !== undefined) await proceed(transaction, active, "superseded");
   const { rows } = await sql<DeployRow>`
-    insert into deploys (id, app_id, org_id, release, build_id, status, created_by, ends_by)
-    values (${deploy.id}, ${deploy.app_id}, ${deploy.org_id}, ${deploy.release}, ${deploy.build_id}, 'queued', ${deploy.created_by},
+    insert into deploys (id, app_id, org_id, release, build_id, status, created_by, is_rollback, ends_by)
+    values (${deploy.id}, ${deploy.app_id}, ${deploy.org_id}, ${deploy.release}, ${deploy.build_id}, 'queued', ${deploy.created_by}, ${deploy.is_rollback ?? false},
       now() + ${timeoutMs} * interval '1 millisecond') returning *`.execute(transaction);
   await sql`
     delete from deploys where app_id = ${deploy.app_id} and id <= (
@@ -202,6 +203,18 @@ export async function noteBuilt(
   );
 }
 
+/** It is live now, and watched for so long, unless it is a rollback or there is nothing to go back to. */
+export async function watch(
+  transaction: Queries,
+  { id, release }: Pick<DeployRow, "id" | "release">,
+  { previous, watchMs }: { readonly previous: number | null; readonly watchMs: number },
+): Promise<void> {
+  await sql`
+    update deploys set previous = ${previous}, watched_until = now() + ${watchMs} * interval '1 millisecond'
+    where id = ${id} and not is_rollback and ${previous}::int is distinct from ${release}
+      and ${previous}::int is not null and ${watchMs}::float8 > 0`.execute(transaction);
+}
+
 /** Builds of deploys that are over before them. */
 export async function abandonedBuilds(
   db: Queries,
@@ -222,7 +235,7 @@ export async function proceed(
   if (!canDeployProceed(from, to)) return undefined;
   const { rows } = await sql<DeployRow>`
     update deploys set status = ${to}, version = version + 1, reason = ${reason === null ? null : JSON.stringify(reason)}::jsonb,
-      finished_at = case when ${isDeployOver(to)} then now() end
+      finished_at = case when ${isDeployOver(to)} then coalesce(finished_at, now()) end, watched_until = null
     where id = ${id} and version = ${version} returning *`.execute(db);
   return rows[0];
 }
@@ -265,7 +278,7 @@ export async function setInstanceState(
     where machine_id = ${machineId} and state <> ${state}`.execute(db);
 }
 
-/** Whose logs are kept, of one app. */
+/** Instances of an app whose logs are kept. */
 export const ENDED_MAX = 50;
 
 /** Its log can be read on. */

@@ -14,6 +14,8 @@ export interface StoredManifest {
   readonly release_command?: string;
   readonly strategy: NonNullable<Manifest["strategy"]>;
   readonly drain_timeout: string;
+  /** Releases of the version before have none. */
+  readonly watch?: string;
   readonly timeout: string;
 }
 
@@ -55,6 +57,9 @@ declare module "../db/database.ts" {
       created_at: Generated<Date>;
       ends_by: Date;
       finished_at: ColumnType<Date | null, never, Date | null>;
+      previous: ColumnType<number | null, never, number | null>;
+      watched_until: ColumnType<Date | null, never, Date | null>;
+      is_rollback: Generated<boolean>;
     };
     app_instances: {
       machine_id: string;

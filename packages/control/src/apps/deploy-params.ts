@@ -7,10 +7,12 @@ import {
   DEPLOY_TIMEOUT_MAX_MS,
   DRAIN_TIMEOUT_DEFAULT_MS,
   DRAIN_TIMEOUT_MAX_MS,
+  WATCH_DEFAULT_MS,
+  WATCH_MAX_MS,
 } from "@skerry/contract/apps/app-bounds";
 import type { Manifest } from "@skerry/contract/apps/release";
 import { checkText } from "../values/check-text.ts";
-import { readBoundedDuration } from "../values/durations.ts";
+import { readBoundedDuration, readOptionalBound } from "../values/durations.ts";
 import { readCheck } from "../values/health-checks.ts";
 import { readSize } from "../values/sizes.ts";
 import type { StoredManifest } from "./app-tables.ts";
@@ -24,13 +26,15 @@ export function readManifest(asked: Manifest, before: StoredManifest | undefined
     strategy = "rolling",
     drain_timeout,
     timeout,
+    watch = formatDuration(WATCH_DEFAULT_MS),
   } = whole;
   const services = (whole.services ?? []).map(readService);
   checkProcesses(processes);
   if (typeof command === "string") checkText("release_command", command);
   checkServices(services, processes);
+  readOptionalBound("watch", watch, WATCH_MAX_MS);
   return {
-    ...{ processes, services, strategy },
+    ...{ processes, services, strategy, watch },
     ...(typeof command === "string" && { release_command: command }),
     drain_timeout: bounded("drain_timeout", drain_timeout, [DRAIN_TIMEOUT_DEFAULT_MS, DRAIN_TIMEOUT_MAX_MS]),
     timeout: bounded("timeout", timeout, [DEPLOY_TIMEOUT_DEFAULT_MS, DEPLOY_TIMEOUT_MAX_MS]),

@@ -122,7 +122,7 @@ function contentFor(context: Context, hostId: string, apps: readonly AppWork[]):
   };
 }
 
-/** Of a backend, beside what its instances are spoken to by. */
+/** Ways in which a backend treats its requests. */
 type Manner = Pick<RouteRow, "sticky" | "concurrency">;
 const PLAIN: Manner = { sticky: false, concurrency: null };
 

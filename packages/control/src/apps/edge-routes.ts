@@ -16,7 +16,7 @@ import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-
 
 export type RouteRow = Selectable<Tables["routes"]>;
 
-/** Of these apps. */
+/** Routes of these apps. */
 export async function routesOf(db: Queries, appIds: readonly string[]): Promise<RouteRow[]> {
   const { rows } = await sql<RouteRow>`
     select * from routes where app_id = any(${appIds}) order by subdomain, path_prefix`.execute(db);

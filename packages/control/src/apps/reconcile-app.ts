@@ -38,6 +38,8 @@ export interface AppFact {
   readonly deploy:
     | { readonly status: DeployStatus; readonly release: number; readonly isOverdue: boolean }
     | undefined;
+  /** The live release goes back where an instance of it fails. */
+  readonly isWatched?: boolean;
   /** The release that a deploy prepares. */
   readonly preparing?: number | undefined;
   /**
@@ -57,12 +59,15 @@ export type AppAction =
       readonly code: ErrorCode;
       readonly message: string;
       readonly instance?: InstanceFact;
-    };
+    }
+  | { readonly kind: "rollBack"; readonly message: string; readonly instance: InstanceFact };
 
 export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
   const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND);
   const fault = app.deploy && deployFault(app.deploy, app.edgeFault, instances);
   if (fault !== undefined) return [fault];
+  const regret = watchFault(app, instances);
+  if (regret !== undefined) return [regret];
   // Kept for its log until the next deploy.
   const kept = instances.filter(({ state }) => state === "failed");
   const living = instances.filter(({ state }) => state !== "failed");
@@ -122,6 +127,25 @@ function deployFault(
   const why = edgeFault === undefined ? "" : `: ${edgeFault}`;
   const message = `It was not live before its timeout was over${why}.`;
   return { kind: "fail", code: "deploy_timed_out", message };
+}
+
+/** Why the live release goes back, where it does. */
+function watchFault(
+  { isWatched, isDeleting, deploy, preparing, wanted }: AppFact,
+  instances: readonly InstanceFact[],
+): AppAction | undefined {
+  if (isWatched !== true || isDeleting || deploy !== undefined || preparing !== undefined) return undefined;
+  const own = instances.filter(
+    (one) => one.release === wanted?.number && (one.state === "serving" || one.state === "starting"),
+  );
+  const failed = own.find(({ end, failure, isStopping }) => !isStopping && (end ?? failure) !== undefined);
+  if (failed === undefined) return undefined;
+  const { end, failure } = failed;
+  const message =
+    end === undefined
+      ? `The check of ${nameOf(failed)} fails: ${failure}`
+      : `${nameOf(failed)} ended: ${end.message}`;
+  return { kind: "rollBack", message, instance: failed };
 }
 
 function nameOf({ group_name: group, number }: InstanceFact): string {

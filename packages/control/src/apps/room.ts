@@ -11,7 +11,7 @@ declare module "../context.ts" {
 
 export const appsRoom = {
   routes: [appRoutes],
-  ownActs: ["deploy.fail"],
+  ownActs: ["deploy.fail", "deploy.rollback"],
   services: [
     {
       name: "app-deployer",

@@ -72,6 +72,7 @@ import { apps } from "./migrations/0076-apps.ts";
 import { appBuilds } from "./migrations/0077-app-builds.ts";
 import { endedInstances } from "./migrations/0078-ended-instances.ts";
 import { routes } from "./migrations/0079-routes.ts";
+import { watchedDeploys } from "./migrations/0080-watched-deploys.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -149,6 +150,7 @@ const migrations = [
   { number: 77, name: "app-builds", text: appBuilds },
   { number: 78, name: "ended-instances", text: endedInstances },
   { number: 79, name: "routes", text: routes },
+  { number: 80, name: "watched-deploys", text: watchedDeploys },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

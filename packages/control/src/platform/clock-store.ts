@@ -104,6 +104,12 @@ export const deadlines: readonly Deadline[] = [
     where: sql`finished_at is null`,
   },
   { table: "deploys", column: "ends_by", putAt: sql`created_at`, where: sql`finished_at is null` },
+  {
+    table: "deploys",
+    column: "watched_until",
+    putAt: sql`finished_at`,
+    where: sql`watched_until is not null`,
+  },
   claim("vms", sql`status <> 'destroyed'`),
   claim("snapshots", sql`status <> 'deleted'`),
 ];

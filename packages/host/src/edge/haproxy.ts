@@ -71,14 +71,17 @@ export class Haproxy {
     }
   }
 
-  /** Requests and connections of each seat of a place that has any, by the seat's name. */
+  /**
+   * Requests and connections of each seat of a place that has any, by the seat's name. Requests that the proxy
+   * has given to a seat count, also before it has a connection for them.
+   */
   async sessions(place: string): Promise<ReadonlyMap<string, number>> {
-    const text = await this.#say(`show servers conn ${place}`);
+    const text = await this.#say(`show stat ${place} ${SERVERS} -1`);
     const rows = text
       .split("\n")
-      .filter((line) => line.startsWith(`${place}/`))
-      .map((line) => line.split(" "));
-    return new Map(rows.map(([name = "", , , , , , used = "0"]) => [name.split("/")[1] ?? "", Number(used)]));
+      .filter((line) => line.startsWith(`${place},`))
+      .map((line) => line.split(","));
+    return new Map(rows.map(([, name = "", , , current = "0"]) => [name, Number(current)]));
   }
 
   /** Ends all its processes, with the connections that they have. */
@@ -106,6 +109,8 @@ export class Haproxy {
   }
 }
 
+/** Kind of objects in `show stat`. */
+const SERVERS = 4;
 /** Texts of what is refused; others tell what was done. */
 const REFUSAL = /^(No such|Unknown|Invalid|Require|'|unable|Can't|Permission|Failed)/i;
 

@@ -21,7 +21,7 @@ export const published: string[] = [];
 export let edge: Edge;
 let stop: AbortController;
 let watching: Promise<void>;
-/** Of the last document. */
+/** Version of the last document. */
 export let version = 0;
 
 export const options: EdgeOptions = {

@@ -33,6 +33,7 @@ AppDeployStatus = Literal[
     "failed",
     "canceled",
     "superseded",
+    "rolled_back",
 ]
 
 AppDeployReasonCode = Literal[
@@ -420,6 +421,7 @@ DeployStatus = Literal[
     "failed",
     "canceled",
     "superseded",
+    "rolled_back",
 ]
 
 DeployReasonCode = Literal[
@@ -1230,13 +1232,14 @@ class AppDeploy(TypedDict):
     release: int
     #: `building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of
     #: the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a
-    #: later deploy took its place.
+    #: later deploy took its place. `rolled_back`: it was live, failed while it was watched, and the release before is
+    #: deployed again.
     status: AppDeployStatus
     #: The build of its template, which may wait for its context.
     build_id: Optional[str]
     #: Why it failed.
     reason: Optional[AppDeployReason]
-    #: The user who deployed.
+    #: The user who deployed; null: it is a rollback by itself.
     created_by: Optional[str]
     created_at: str
     #: When its `timeout` is over, which begins anew once its build is ready.
@@ -1738,13 +1741,14 @@ class Deploy(TypedDict):
     release: int
     #: `building`: its template is built. `releasing`: its release command runs. `switching`: the first instances of
     #: the release serve. `draining`: all do, and those before go on with the requests that they have. `superseded`: a
-    #: later deploy took its place.
+    #: later deploy took its place. `rolled_back`: it was live, failed while it was watched, and the release before is
+    #: deployed again.
     status: DeployStatus
     #: The build of its template, which may wait for its context.
     build_id: Optional[str]
     #: Why it failed.
     reason: Optional[DeployReason]
-    #: The user who deployed.
+    #: The user who deployed; null: it is a rollback by itself.
     created_by: Optional[str]
     created_at: str
     #: When its `timeout` is over, which begins anew once its build is ready.
@@ -1927,6 +1931,9 @@ class DeployCreateRequest(TypedDict, total=False):
     strategy: DeployCreateRequestStrategy
     #: How long an instance that is replaced may go on with requests that it has, at most 1h. Default: `30s`.
     drain_timeout: str
+    #: How long after it is live the release before is deployed again, where an instance ends or fails its check; at
+    #: most 1h, `0s` for not at all. Default: `1m`.
+    watch: str
     #: How long the whole deploy may take, at most 1h. Default: `5m`.
     timeout: str
 
@@ -3468,6 +3475,9 @@ class ReleaseManifest(TypedDict, total=False):
     strategy: ReleaseManifestStrategy
     #: How long an instance that is replaced may go on with requests that it has, at most 1h. Default: `30s`.
     drain_timeout: str
+    #: How long after it is live the release before is deployed again, where an instance ends or fails its check; at
+    #: most 1h, `0s` for not at all. Default: `1m`.
+    watch: str
     #: How long the whole deploy may take, at most 1h. Default: `5m`.
     timeout: str
 

@@ -40,7 +40,7 @@ function parsed(text: string): object {
   }
 }
 
-/** Of a JSON Schema, as far as it says which keys there are. */
+/** JSON Schema, as far as it says which keys there are. */
 interface KeySchema {
   readonly properties?: Readonly<Record<string, object>>;
   readonly patternProperties?: Readonly<Record<string, object>>;

@@ -20,7 +20,7 @@ export interface Wanted {
   readonly app: string;
   readonly request: DeployCreateRequest;
   readonly scale: AppFile["scale"];
-  /** What the build waits for; undefined: nothing. */
+  /** Archive that the build waits for; undefined: none. */
   readonly content?: ReadableStream<Uint8Array>;
   /** Sentences: what was found in the folder. */
   readonly why: readonly string[];
@@ -50,7 +50,7 @@ export async function wantedDeploy(folder: string, flags: DeployFlags): Promise<
 interface Source {
   readonly request: DeployCreateRequest;
   readonly content?: ReadableStream<Uint8Array>;
-  /** What the folder is; undefined: it was not read. */
+  /** Findings in the folder; undefined: it was not read. */
   readonly found?: Found;
   readonly why: readonly string[];
 }

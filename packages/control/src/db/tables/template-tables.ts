@@ -25,7 +25,7 @@ declare module "../database.ts" {
       /** The image that it was made of. */
       source: ColumnType<PulledImage | null, string | null, never>;
       build_id: string;
-      /** What the image that it was made of runs; null: none, or not known. */
+      /** Command of the image that it was made of; null: none, or not known. */
       command: string | null;
       /** Cache key of all that the template was made of; null: not known. */
       key: string | null;

@@ -36,8 +36,8 @@ interface Checked {
  */
 const PAUSE_MIN_MS = 100;
 /**
- * From the beginning of one check to that of the next while failures do not count, so that a VM is known to be
- * well soon after it is. A check takes half of the time at most.
+ * Interval of checks while failures do not count, so that a VM is known to be well soon after it is. A check
+ * takes half of the time at most.
  */
 const STARTING_INTERVAL_MS = 250;
 /** So that the checks of VMs that were started together are not all made together. */

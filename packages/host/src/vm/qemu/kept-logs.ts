@@ -9,7 +9,7 @@ import { readConsole } from "./console-log.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const KEPT_MS = 7 * DAY_MS;
-/** Of one log; what was printed last counts. */
+/** Bound of one log; the end of it is kept. */
 const LOG_MAX_BYTES = 4 * 1024 * 1024;
 const GROUP_MAX_BYTES = 16 * 1024 * 1024;
 const ALL_MAX_BYTES = 1024 * 1024 * 1024;
@@ -83,7 +83,7 @@ export class KeptLogs {
   }
 }
 
-/** Where the console is longer, from where as much as may be kept is left. */
+/** Writes the end of a console that is longer. */
 async function write(part: FileHandle, consoleFile: string): Promise<void> {
   const never = new AbortController().signal;
   const pieces: Buffer[] = [];
