@@ -74,7 +74,6 @@ test("help for what is no command ends with 2, and words of other tools lead to 
     [["shell", "web"], "skerry sandbox shell ID"],
     [["machine", "ssh", "db"], "skerry machine shell ID"],
     [["attach", "web"], "skerry sandbox executions ID"],
-    [["launch", "."], "skerry template build FOLDER"],
     [["secrets", "set", "A=1"], "skerry secret list"],
     [["volume", "create"], "skerry snapshot"],
     [["tokens"], "skerry auth token list"],

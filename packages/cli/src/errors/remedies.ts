@@ -24,6 +24,7 @@ const commands: readonly (readonly [call: string, command: string])[] = [
   ["GET /v1/machines", "skerry machine list"],
   ["GET /v1/apps", "skerry app list"],
   ["GET /v1/apps/{id}/releases", "skerry app releases APP"],
+  ["GET /v1/apps/{id}/routes", "skerry route list APP"],
   ["GET /v1/audit", "skerry audit list"],
   ["GET /v1/snapshots", "skerry snapshot list"],
   ["GET /v1/builds", "skerry build list"],

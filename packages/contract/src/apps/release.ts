@@ -126,7 +126,7 @@ const {
 const AppBuild = Type.Object(buildFields, {
   ...closed,
   description:
-    "A build, as `POST /v1/templates` takes it, of a template that belongs to the app. With `context` the deploy waits for `PUT /v1/builds/{build_id}/context`.",
+    "Build of a template that belongs to the app, as templates are built. With `context` the deploy waits until the context of its build (`build_id`) is sent.",
 });
 
 export const DeployCreateRequest = named(

@@ -1909,8 +1909,8 @@ class DeployCreateRequest(TypedDict, total=False):
     template: str
     #: Image of a registry that the instances begin with, the same as `build.image`.
     image: str
-    #: A build, as `POST /v1/templates` takes it, of a template that belongs to the app. With `context` the deploy
-    #: waits for `PUT /v1/builds/{build_id}/context`.
+    #: Build of a template that belongs to the app, as templates are built. With `context` the deploy waits until the
+    #: context of its build (`build_id`) is sent.
     build: DeployCreateRequestBuild
     #: Number of an earlier release, whose template, environment and processes are taken over.
     release: int
