@@ -38,8 +38,6 @@ const SHELL = "`skerry sandbox shell ID` and `skerry machine shell ID` open a te
 const EXECUTIONS =
   "`skerry sandbox executions ID` and `skerry machine executions ID` list them; `attach` and `kill` take one of them.";
 
-const DEPLOY =
-  "`skerry template build FOLDER` makes a template of a folder, and `skerry deploy APP --template NAME --port 8080` serves it.";
 const VOLUMES =
   "Skerry has no volumes. The disk of a machine or of a persistent sandbox stays through stops and pauses, and `skerry snapshot` keeps its states.";
 const DATABASES =
@@ -85,7 +83,7 @@ const hints: Readonly<Record<string, Words>> = {
     ...{ image: IMAGES, images: IMAGES, pull: PULL, init: INIT, scale: SCALE, env: ENV },
     update: UPDATE,
     ...{ token: TOKENS, tokens: TOKENS },
-    ...{ launch: DEPLOY, apps: "`skerry app list` lists them." },
+    apps: "`skerry app list` lists them.",
     ...{ secrets: "`skerry secret list` lists them.", volume: VOLUMES, volumes: VOLUMES },
     ...{ db: DATABASES, database: DATABASES, databases: DATABASES, postgres: DATABASES },
     ...{ config: SETTINGS, context: SETTINGS, limits: LIMITS, "set-limits": LIMITS },
