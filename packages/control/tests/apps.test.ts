@@ -259,3 +259,16 @@ test("secrets of a release need secrets:read from each who deploys it, and are i
     select to_jsonb(releases)::text as text from releases`.execute(world.db);
   expect(JSON.stringify(rows)).not.toContain("correct-horse");
 });
+
+test("an instance that is lost with its host fails no deploy, and is replaced", async () => {
+  await newApp();
+  const one = await deploy();
+  await turn();
+  const [lost] = (await getApp()).instances;
+  await sql`update vms set status = 'failed', host_lost = true, reason = 'host_offline' where id = ${lost?.machine_id}`.execute(
+    world.db,
+  );
+  await untilLive(one);
+  const [instance] = (await getApp()).instances;
+  expect(instance?.machine_id).not.toBe(lost?.machine_id);
+});

@@ -15,6 +15,7 @@ const manifest = (strategy: StoredManifest["strategy"]): StoredManifest => ({
 const instance = (some: Partial<InstanceFact> & Pick<InstanceFact, "machine_id">): InstanceFact => ({
   ...{ release: 1, group_name: "web", number: 1, state: "serving", end: undefined },
   ...{
+    isLost: false,
     isRunning: true,
     isStopping: false,
     isReady: true,
@@ -197,6 +198,7 @@ test("a live release goes back while it is watched, where an instance of it fail
   expect(appActions(watched, [well, failing])).toMatchObject([{ kind: "rollBack" }]);
   const others = [
     { ...failed, release: 9 },
+    { ...failed, isLost: true },
     { ...failed, state: "draining" as const },
   ];
   for (const facts of [app(), { ...watched, isDeleting: true }, { ...watched, ...deploying(1) }])

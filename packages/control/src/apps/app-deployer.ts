@@ -49,16 +49,16 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
     everyMs,
     async activate(stop) {
       const results: Done[] = [];
-      const lanes = new Lanes();
+      const [ofApps, ofHosts] = [new Lanes(), new Lanes()];
       let isUnderWay = true;
-      for (let step = 0; (step < STEPS_MAX && isUnderWay) || lanes.open.size > 0; step += 1) {
+      for (let step = 0; (step < STEPS_MAX && isUnderWay) || ofApps.open.size > 0; step += 1) {
         if (stop.aborted) break;
         const before = results.length;
-        await takeStep(context, { lanes, results, stop });
+        await takeStep(context, { ofApps, ofHosts, results, stop });
         isUnderWay = results.slice(before).some((one) => one.status === "fulfilled" && one.value > 0);
-        if (!isUnderWay) await lanes.settled(AGAIN_MS);
+        if (!isUnderWay) await ofApps.settled(AGAIN_MS);
       }
-      await lanes.settled(END_PATIENCE_MS);
+      await ofApps.settled(END_PATIENCE_MS);
       const waits = (await appWork(context.db)).some(isOnItsWay);
       return {
         ...reportOf(results, { examined: results.length, more: false }),
@@ -71,7 +71,9 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
 type Done = PromiseSettledResult<number>;
 
 interface Turn {
-  readonly lanes: Lanes;
+  readonly ofApps: Lanes;
+  /** Calls that ask or tell hosts. */
+  readonly ofHosts: Lanes;
   /** How much was done for each app, at each step that has ended. */
   readonly results: Done[];
   readonly stop: AbortSignal;
@@ -81,20 +83,20 @@ interface Turn {
  * Looks at all apps once. One whose step before has not ended, as the creation of a machine on a host that is
  * slow, is left out, and hosts that do not answer soon are waited for in a later step.
  */
-async function takeStep(context: Context, { lanes, results, stop }: Turn): Promise<void> {
+async function takeStep(context: Context, { ofApps, ofHosts, results, stop }: Turn): Promise<void> {
   // Before rows are read: those of an app whose step ends meanwhile are old.
-  const busy = lanes.open;
+  const busy = ofApps.open;
   results.push(...(await Promise.allSettled(await leftovers(context, busy))));
   const apps = await appWork(context.db);
-  tellEdges(context, { apps, lanes, busy, stop });
-  const checks = startingChecks(context, { apps, lanes, busy, stop });
-  await lanes.settled(PATIENCE_MS);
+  tellEdges(context, { apps, lanes: ofHosts, stop });
+  const checks = startingChecks(context, { apps, lanes: ofHosts, stop });
+  await ofHosts.settled(PATIENCE_MS);
   for (const app of apps.filter(({ id }) => !busy.has(id)))
-    lanes.begin(app.id, async () => {
+    ofApps.begin(app.id, async () => {
       const [one] = await Promise.allSettled([carryOut(context, app, checks)]);
       results.push(one);
     });
-  await lanes.settled(PATIENCE_MS);
+  await ofApps.settled(PATIENCE_MS);
 }
 
 /** Work that processes which died, and deploys that ended before their builds, have left. */
@@ -213,10 +215,7 @@ async function act(context: Context, app: AppWork, action: AppAction): Promise<v
     case "destroy":
       return destroy(context, app, action.instance);
     case "replace":
-      // Others have nothing to do with what is started next.
-      if (action.instance.release === app.wanted?.number)
-        await noteCrash(context.db, app.id, action.instance.isProven);
-      return destroy(context, app, action.instance);
+      return replace(context, app, action.instance);
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
@@ -256,6 +255,13 @@ async function keepLog(context: Context, { id: group, instances }: AppWork, vm: 
     .catch((error: unknown) => {
       context.log.warn({ err: error, machine_id: vm }, "the log of an instance is not kept");
     });
+}
+
+/** The end of an instance of another release, or with its host, says nothing of what is started next. */
+async function replace(context: Context, app: AppWork, instance: InstanceFact): Promise<void> {
+  if (instance.release === app.wanted?.number && !instance.isLost)
+    await noteCrash(context.db, app.id, instance.isProven);
+  return destroy(context, app, instance);
 }
 
 async function start(

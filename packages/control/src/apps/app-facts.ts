@@ -38,6 +38,7 @@ export interface InstanceWork extends InstanceRow {
   /** Status of its machine; null where that is gone. */
   readonly status: string | null;
   readonly desired: string | null;
+  readonly host_lost: boolean | null;
   readonly reason: string | null;
   readonly exit_code: number | null;
   readonly execution_id: string | null;
@@ -57,7 +58,7 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
   const { rows: instances } = await sql<InstanceWork>`
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
       coalesce(i.serving_since <= now() - interval '10 minutes', false) as is_proven,
-      m.status, m.desired, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
+      m.status, m.desired, m.host_lost, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
       m.check_version, m.health, r.manifest -> 'services' as services
     from app_instances i left join machines m on m.id = i.machine_id
     left join releases r on r.app_id = i.app_id and r.number = i.release order by i.app_id, i.group_name, i.number`.execute(

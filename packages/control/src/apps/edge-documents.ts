@@ -15,6 +15,8 @@ import type { StoredManifest } from "./app-tables.ts";
 interface Told extends Pick<EdgeState, "fault" | "instances"> {
   readonly digest: string;
   readonly error?: unknown;
+  /** Time of the next attempt, by this process's clock. */
+  readonly againAtMs?: number;
 }
 
 const unknownEdge = { digest: "", instances: [] };
@@ -29,8 +31,6 @@ type Service = StoredManifest["services"][number];
 interface Looked {
   readonly apps: readonly AppWork[];
   readonly lanes: Lanes;
-  /** Lanes that were open before the apps were read. */
-  readonly busy: ReadonlySet<string>;
   readonly stop: AbortSignal;
 }
 
@@ -38,7 +38,7 @@ interface Looked {
  * Tells each host whose document has changed. A host that cannot be told, or whose proxy cannot serve it, is
  * told in the next turn; until it has answered, it serves nothing new as far as is known.
  */
-export function tellEdges(context: Context, { apps, lanes, busy, stop }: Looked): void {
+export function tellEdges(context: Context, { apps, lanes, stop }: Looked): void {
   const told = edgesOf(context);
   const own = apps.flatMap(({ instances }) => instances.flatMap((one) => one.host_id ?? []));
   for (const hostId of new Set([...told.keys(), ...own])) {
@@ -46,23 +46,37 @@ export function tellEdges(context: Context, { apps, lanes, busy, stop }: Looked)
     const known = told.get(hostId);
     const content = contentFor(context, hostId, apps);
     const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
-    if (isSame(known, digest) && !drains(content)) continue;
-    if (known === undefined && content.backends.length === 0) continue;
-    if (!isSame(known, digest)) told.set(hostId, { ...unknownEdge, ...known, fault: UNANSWERED });
-    if (busy.has(lane)) continue;
-    lanes.begin(lane, async () => {
-      const now = await tellEdge(context, hostId, { known, content, digest, stop }).catch(
-        (error: unknown): Told => ({ ...unknownEdge, fault: "its host could not be told", error }),
-      );
-      if (now === undefined) return void told.delete(hostId);
-      told.set(hostId, now);
-      if (now.fault !== null && now.fault !== known?.fault)
-        context.log.warn({ host_id: hostId, fault: now.fault, err: now.error }, "a host does not serve apps");
-    });
+    if (needsNothing(known, { digest, content })) continue;
+    if (!isSame(known, digest))
+      told.set(hostId, { ...unknownEdge, ...known, fault: known?.fault ?? UNANSWERED });
+    if (lanes.open.has(lane) || performance.now() < (known?.againAtMs ?? 0)) continue;
+    lanes.begin(lane, () => noteTold(context, hostId, { known, content, digest, stop }));
   }
 }
 
+async function noteTold(context: Context, hostId: string, telling: Telling): Promise<void> {
+  const told = edgesOf(context);
+  const now = await tellEdge(context, hostId, telling).catch((error: unknown): Told => ({
+    ...{ ...unknownEdge, fault: "its host could not be told", error },
+    againAtMs: performance.now() + AGAIN_MS,
+  }));
+  if (now === undefined) return void told.delete(hostId);
+  told.set(hostId, now);
+  if (now.fault !== null && now.fault !== telling.known?.fault)
+    context.log.warn({ host_id: hostId, fault: now.fault, err: now.error }, "a host does not serve apps");
+}
+
+/** Each step waits for hosts that it tells; one that is away is not told in each. */
+const AGAIN_MS = 3_000;
 const UNANSWERED = "its host has not answered yet";
+
+/** It is as it was told, and nothing that it says of it may change; or it never was told, and has not to be. */
+function needsNothing(
+  known: Told | undefined,
+  { digest, content }: Pick<Telling, "digest" | "content">,
+): boolean {
+  return known === undefined ? content.backends.length === 0 : isSame(known, digest) && !drains(content);
+}
 
 function isSame(known: Told | undefined, digest: string): boolean {
   return known?.digest === digest && known.fault === null;

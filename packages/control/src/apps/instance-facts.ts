@@ -19,12 +19,10 @@ export function startingChecks(
   {
     apps,
     lanes,
-    busy,
     stop,
   }: {
     readonly apps: readonly AppWork[];
     readonly lanes: Lanes;
-    readonly busy: ReadonlySet<string>;
     readonly stop: AbortSignal;
   },
 ): Checks {
@@ -34,7 +32,7 @@ export function startingChecks(
   const found = new Map<string, StoredHealth>();
   for (const id of new Set(starting.flatMap(({ host_id }) => host_id ?? []))) {
     const lane = `checks of ${id}`;
-    if (busy.has(lane)) continue;
+    if (lanes.open.has(lane)) continue;
     lanes.begin(lane, async () => {
       const address = await hostAddress(context.db, id);
       if (address === undefined) return;
@@ -56,6 +54,7 @@ export function factOf(context: Context, one: InstanceWork, told: StoredHealth |
   return {
     ...one,
     end: alive.has(one.status ?? "") ? undefined : ended,
+    isLost: one.host_lost === true,
     isRunning,
     isStopping,
     ...(isRunning ? checkOf({ ...one, health: told ?? one.health }) : { isReady: false, failure: undefined }),

@@ -30,6 +30,9 @@ export type PreparationAction =
       readonly lastLines?: readonly string[];
     };
 
+const LOST =
+  "The host of the release command was lost: it is not known how far the command has come. Look, and deploy again.";
+
 export function preparation(fact: PreparationFact): PreparationAction[] {
   const { status, isBuilt, isOverdue, job, releaseCommand } = fact;
   if (!isBuilt) return [...entered(status, "building"), ...buildActions(fact)];
@@ -41,6 +44,7 @@ export function preparation(fact: PreparationFact): PreparationAction[] {
   if (job === undefined)
     return status === "releasing" ? [{ kind: "runReleaseCommand" }] : entered(status, "releasing");
   if (job.end === undefined) return [];
+  if (job.isLost) return [{ kind: "fail", code: "host_unavailable", message: LOST, instance: job }];
   if (job.end.exitCode === 0) return [{ kind: "proceed", to: "starting" }];
   const message = `The release command failed: ${job.end.message}`;
   return [{ kind: "fail", code: "instance_failed", message, instance: job }];

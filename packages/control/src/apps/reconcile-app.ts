@@ -17,6 +17,8 @@ export interface InstanceFact extends Pick<
 > {
   /** Why its machine does not run any more; undefined while it does, or begins to. */
   readonly end: { readonly message: string; readonly exitCode: number | null } | undefined;
+  /** It ended with its host, which says nothing of the release. */
+  readonly isLost: boolean;
   readonly isRunning: boolean;
   /** Its process has been told to end. */
   readonly isStopping: boolean;
@@ -107,7 +109,7 @@ function deployFault(
   instances: readonly InstanceFact[],
 ): AppAction | undefined {
   const own = instances.filter((one) => one.release === release && one.state === "starting");
-  const ended = own.find(({ end }) => end !== undefined);
+  const ended = own.find(({ end, isLost }) => end !== undefined && !isLost);
   if (ended?.end !== undefined)
     return {
       kind: "fail",
@@ -138,7 +140,9 @@ function watchFault(
   const own = instances.filter(
     (one) => one.release === wanted?.number && (one.state === "serving" || one.state === "starting"),
   );
-  const failed = own.find(({ end, failure, isStopping }) => !isStopping && (end ?? failure) !== undefined);
+  const failed = own.find(
+    ({ end, failure, isStopping, isLost }) => !isStopping && !isLost && (end ?? failure) !== undefined,
+  );
   if (failed === undefined) return undefined;
   const { end, failure } = failed;
   const message =
