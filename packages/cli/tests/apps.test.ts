@@ -193,3 +193,12 @@ test("a log is that of an app, or of machines and sandboxes", async () => {
   for (const args of [[], ["web", "--app", "shop"]]) expect((await shell.run("logs", ...args)).code).toBe(2);
   expect(server.received).toEqual([]);
 });
+
+test("open leads to the page of an app", async () => {
+  const { server, shell } = await serving([]);
+  await using _server = server;
+  await using _shell = shell;
+  const printed = await shell.run("open", "--app", "shop", "--print");
+  expect([printed.code, printed.stdout.toString()]).toEqual([0, "http://shop.localhost:7080\n"]);
+  expect(server.received.map(({ url }) => url)).toEqual(["/v1/apps/shop"]);
+});

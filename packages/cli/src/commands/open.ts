@@ -5,10 +5,12 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
+import { CliError } from "../errors/errors.ts";
 import { dashboardOf } from "../config.ts";
 import { addExamples } from "../input/options.ts";
 
 interface OpenFlags {
+  readonly app?: string;
   readonly print?: boolean;
   readonly json?: boolean;
 }
@@ -19,11 +21,27 @@ const FAILED_WITHIN_MS = 3_000;
 export function registerOpenCommand(program: Command, cli: Cli): void {
   const command = program
     .command("open")
-    .description("Open the dashboard in the browser, logged in with your token's rights.")
-    .option("--print", "print the address instead; it logs one browser in, once, within 60 s")
+    .description(
+      "Open the dashboard in the browser, logged in with your token's rights, or the page of an app.",
+    )
+    .option("--app <name>", "the page of this app instead of the dashboard")
+    .option(
+      "--print",
+      "print the address instead; that of the dashboard logs one browser in, once, within 60 s",
+    )
     .option("--json", "print the address as JSON, and open nothing")
-    .action((flags: OpenFlags, self: Command) => openDashboard(cli, flags, self));
-  addExamples(command, "skerry open", "skerry open --print", "skerry open --org acme");
+    .action((flags: OpenFlags, self: Command) =>
+      flags.app === undefined
+        ? openDashboard(cli, flags, self)
+        : openApp(cli, self, { ...flags, app: flags.app }),
+    );
+  addExamples(
+    command,
+    "skerry open",
+    "skerry open --print",
+    "skerry open --org acme",
+    "skerry open --app shop",
+  );
 }
 
 async function openDashboard(cli: Cli, { print, json }: OpenFlags, self: Command): Promise<void> {
@@ -39,6 +57,22 @@ async function openDashboard(cli: Cli, { print, json }: OpenFlags, self: Command
   await cli.output.note(
     `No browser was opened: ${problem}. The address above logs one in, once, within 60 s.`,
   );
+}
+
+async function openApp(
+  cli: Cli,
+  self: Command,
+  { app, print, json }: OpenFlags & { readonly app: string },
+): Promise<void> {
+  const client = await cli.client(self);
+  const { url } = await client.apps.get(app, { signal: cli.signal });
+  if (url === null)
+    throw new CliError("no_address", "The app has no address: another organization's app has its name.");
+  if (json === true) return cli.output.json({ url });
+  const problem = print === true ? "" : await openInBrowser(url);
+  if (problem === undefined) return cli.output.note(`The browser opens ${url}`);
+  await cli.output.line(url);
+  if (problem !== "") await cli.output.note(`No browser was opened: ${problem}.`);
 }
 
 /** Why that failed; undefined where it did not. */
