@@ -33,6 +33,7 @@ export const platformClientCalls = {
     cli: "background-service run {name} --json",
   },
   getMetrics: ofNoClient("a monitoring system scrapes it"),
+  getAppFileSchema: ofNoClient("editors read it"),
   getDocs: ofNoClient("a page for browsers"),
   getOpenapi: ofNoClient("generators of clients read it"),
 } satisfies Readonly<Record<string, ClientCall>>;

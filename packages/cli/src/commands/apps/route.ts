@@ -18,6 +18,7 @@ export function registerRouteCommands(program: Command, cli: Cli): void {
     description: "List the routes of an app.",
     examples: ["skerry route list shop"],
     argument: app,
+    withoutJson: true,
     async act({ apps }, name, options) {
       const routes: Route[] = [];
       for await (const one of apps.routes(name, options)) routes.push(one);
