@@ -225,6 +225,7 @@ const otherMethods = [
     "apps.list",
     "apps.deploys",
     "apps.releases",
+    "apps.routes",
     "organizations.members",
     "events",
     "builds.followLog",
@@ -273,6 +274,7 @@ test("each operation that the Python client has a method for is in a row, by tha
  *  each. */
 const otherCommands: Readonly<Record<string, string>> = {
   rollback: "packages/cli/tests/apps.test.ts",
+  launch: "packages/cli/tests/apps.test.ts",
   "auth login": "packages/cli/tests/organizations.test.ts",
   "auth logout": "packages/cli/tests/organizations.test.ts",
   "auth whoami": "packages/cli/tests/organizations.test.ts",
@@ -282,7 +284,6 @@ const otherCommands: Readonly<Record<string, string>> = {
   "completion words": "packages/cli/tests/completion.test.ts",
   cp: "tests/copy.test.ts",
   "e2b env": "packages/cli/tests/e2b.test.ts",
-  logs: "packages/cli/tests/person.test.ts",
   "sandbox logs": "packages/cli/tests/sandbox-logs.test.ts",
   api: "packages/cli/tests/api.test.ts",
   ps: "packages/cli/tests/person.test.ts",
