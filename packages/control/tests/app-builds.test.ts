@@ -4,9 +4,8 @@ import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import type { Release } from "@skerry/contract/apps/release";
-import type { TemplateList } from "@skerry/contract/templates/template";
 import { useApps, WEB } from "./support/apps.ts";
-import { activateBuilder, buildNow, forgetBuildsAndVms } from "./support/builds.ts";
+import { activateBuilder, builtTemplate, buildNow, forgetBuildsAndVms } from "./support/builds.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -17,8 +16,12 @@ const built = (run: string, more: object = {}): object => ({
   build: { size: "shared-cpu-1x", steps: [{ run }] },
   ...more,
 });
-const templates = async (): Promise<string[]> =>
-  (await world.call<TemplateList>("GET", "/v1/templates")).body.items.map(({ name }) => name);
+/** Ids of the versions of the app's template. */
+const versions = async (): Promise<string[]> => {
+  const { rows } = await sql<{ id: string }>`
+    select id from templates where name = 'app-shop' and status = 'ready' order by id`.execute(world.db);
+  return rows.map(({ id }) => id);
+};
 const exit = (code: number) => ({ exit: { exit_code: code, signal: 0, oom_killed: false } });
 /** The microVM that runs a release command. */
 const job = async () => (await getApp()).instances.find(({ name }) => name.startsWith("release_command"));
@@ -43,22 +46,24 @@ test("a deploy builds the template of its release, and its timeout begins when t
   expect(machine.body).toMatchObject({ template });
 });
 
-test("a template that no release has any more goes, and all of an app's go with it", async () => {
+test("a template that no release has any more goes, and all of an app's go with it, and none of its name that is the organization's own", async () => {
   await newApp();
+  const before = await versions();
+  const own = await builtTemplate(world, { name: "app-shop", steps: [{ run: "make mine" }] });
   const first = await deploy(built("make"));
   await activateBuilder(world);
   await untilLive(first);
   await sql`update releases set template = 'base'`.execute(world.db);
   await untilLive(await deploy({ ...PROCESSES, template: "base" }));
-  expect(await templates()).toEqual(["base"]);
+  expect(await versions()).toEqual([...before, own.template_id]);
   const last = await deploy(built("make again"));
   await turn();
   await activateBuilder(world);
   await untilLive(last);
-  expect(await templates()).toEqual(["base", "app-shop"]);
+  expect(await versions()).toHaveLength(before.length + 2);
   await world.call("DELETE", "/v1/apps/shop");
   for (let turns = 0; turns < 4; turns += 1) await turn();
-  expect(await templates()).toEqual(["base"]);
+  expect(await versions()).toEqual([...before, own.template_id]);
 });
 
 test("a build that fails has failed its deploy, with the end of its log, and what serves goes on", async () => {
