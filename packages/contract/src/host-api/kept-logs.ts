@@ -1,4 +1,5 @@
-// Console logs that a host keeps after their machines are gone, in groups: those of one app are a group.
+// Console logs that a host keeps after their machines are gone, in groups: those of one organization are a
+// group, and take no room from those of others.
 //
 //   PUT /kept-logs/{group}/{vm}      204; copies what the machine's console has now. It has to be there still
 //   GET /kept-logs/{group}/{vm}      TIMED_CONSOLE, from its beginning; 404 `vm_not_found`: none is kept

@@ -245,7 +245,7 @@ async function destroy(
 }
 
 /** A log that its host cannot keep is no reason to keep the instance. */
-async function keepLog(context: Context, { id: group, instances }: AppWork, vm: string): Promise<void> {
+async function keepLog(context: Context, { org_id: group, instances }: AppWork, vm: string): Promise<void> {
   const hostId = instances.find((one) => one.machine_id === vm)?.host_id ?? "";
   const address = await hostAddress(context.db, hostId);
   if (address === undefined) return;

@@ -50,7 +50,7 @@ export async function readAppLogs(
   );
   const isSearched = filter.grep !== undefined || filter.since !== undefined || filter.until !== undefined;
   const lines = query.lines ?? (isSearched ? CONSOLE_LINES_MAX : CONSOLE_LINES_DEFAULT);
-  const read = { appId: id, orgId: caller.orgId, lines, filter, gone };
+  const read = { orgId: caller.orgId, lines, filter, gone };
   const maxChars = Math.floor(ANSWER_MAX_CHARS / Math.max(1, instances.length));
   const found: Line[] = [];
   const unavailable: string[] = [];
@@ -101,7 +101,6 @@ function nameOf({ group_name: group, number }: Instance): string {
 }
 
 interface Reading {
-  readonly appId: string;
   readonly orgId: string;
   /** The last ones of each. */
   readonly lines: number;
@@ -114,11 +113,11 @@ interface Reading {
 async function linesOfOne(
   context: Context,
   one: Instance,
-  { appId, orgId, lines, filter, maxChars, gone }: Reading,
+  { orgId, lines, filter, maxChars, gone }: Reading,
 ): Promise<Line[]> {
   const address = await hostAddress(context.db, one.host_id);
   if (address === undefined) return [];
-  const pieces = await piecesOf(context.hosts.client(address), one, { appId, lines, gone });
+  const pieces = await piecesOf(context.hosts.client(address), one, { orgId, lines, gone });
   const redactor = await redactorOfVm(context, { org_id: orgId, secrets: one.secrets });
   const found: Line[] = [];
   let chars = 0;
@@ -137,10 +136,10 @@ async function linesOfOne(
 async function piecesOf(
   client: HostClient,
   { machine_id: vm, is_gone }: Instance,
-  { appId, lines, gone }: Pick<Reading, "appId" | "lines" | "gone">,
+  { orgId, lines, gone }: Pick<Reading, "orgId" | "lines" | "gone">,
 ): Promise<AsyncIterable<TimedPiece>> {
   const pieces = is_gone
-    ? client.keptLogs.read({ group: appId, vm }, gone)
+    ? client.keptLogs.read({ group: orgId, vm }, gone)
     : client.console(vm, { lines, follow: false }, gone);
   return pieces.catch((error: unknown) => {
     // One that has not begun on its host has printed nothing, a log that is too old is forgotten, and a host of

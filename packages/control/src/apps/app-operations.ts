@@ -166,7 +166,7 @@ export const appOperations = {
     tag: "apps",
     summary: "Read the log of an app",
     description:
-      "What its instances have printed, by time. Their hosts keep it for a week after an instance is gone: that of the last 50 of an app, 16 MiB together.",
+      "What its instances have printed, by time. Their hosts keep it for a week after an instance is gone: that of the last 50 of an app, and on each host 64 MiB of an organization.",
     ...path,
     query: AppLogsQuery,
     answers: { 200: AppLogs },

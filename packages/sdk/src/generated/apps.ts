@@ -171,7 +171,8 @@ export class Apps {
 
   /**
    * Read the log of an app. What its instances have printed, by time. Their hosts keep it for a
-   * week after an instance is gone: that of the last 50 of an app, 16 MiB together.
+   * week after an instance is gone: that of the last 50 of an app, and on each host 64 MiB of an
+   * organization.
    *
    * Needs the scope `apps:read`.
    *

@@ -11,7 +11,7 @@ const DAY_MS = 24 * 3_600_000;
 const KEPT_MS = 7 * DAY_MS;
 /** Bound of one log; the end of it is kept. */
 const LOG_MAX_BYTES = 4 * 1024 * 1024;
-const GROUP_MAX_BYTES = 16 * 1024 * 1024;
+const GROUP_MAX_BYTES = 64 * 1024 * 1024;
 const ALL_MAX_BYTES = 1024 * 1024 * 1024;
 /** Lines that are read of a console, most of which are shorter than 100 characters. */
 const LINES_MAX = 50_000;

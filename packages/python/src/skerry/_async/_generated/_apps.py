@@ -171,7 +171,7 @@ class AsyncApps:
         release: Optional[int] = None,
     ) -> AppLogs:
         """Read the log of an app. What its instances have printed, by time. Their hosts keep it for a week after an
-        instance is gone: that of the last 50 of an app, 16 MiB together.
+        instance is gone: that of the last 50 of an app, and on each host 64 MiB of an organization.
 
         Needs the scope ``apps:read``.
 
