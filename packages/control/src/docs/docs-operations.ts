@@ -28,8 +28,8 @@ export const docsOperations = {
     path: "/schemas/skerry.toml.json",
     client: null,
     tag: "apps",
-    summary: "Get the schema of skerry.toml",
-    description: "For editors: `#:schema URL` in the first line of the file.",
+    summary: "Get the schema of app files",
+    description: "Of `skerry.toml`, for editors: `#:schema URL` in its first line.",
     answers: {
       200: {
         description: "JSON Schema.",
