@@ -196,3 +196,18 @@ test("a release that is not watched, and the first one, stay where an instance o
     expect((await getDeploy(one)).status).toBe("live");
   }
 });
+
+test("an instance of a watched release is replaced where the release before is forgotten", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  const second = await deploy({ ...WEB, watch: "10m" });
+  await untilLive(second);
+  await sql`delete from releases where number = 1`.execute(world.db);
+  const [failed] = (await getApp()).instances;
+  world.host.end(failed?.machine_id ?? "", "gone", exit(1));
+  for (let turns = 0; turns < 3; turns += 1) await turn();
+  await sql`update apps set start_after = now()`.execute(world.db);
+  await turn();
+  expect((await getDeploy(second)).status).toBe("live");
+  expect((await getApp()).instances).toMatchObject([{ release: 2, state: "starting" }]);
+});

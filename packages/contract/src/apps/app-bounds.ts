@@ -1,3 +1,6 @@
+/** Port of hosts for requests to apps, where no setting says another one. */
+export const EDGE_PORT = 7_080;
+
 /** Instances of one backend, with those of the release before while a deploy goes on. */
 export const EDGE_INSTANCES_MAX = 64;
 export const EDGE_BACKENDS_MAX = 5_000;

@@ -1,5 +1,6 @@
 // The one place that makes a context.
 
+import { EDGE_PORT } from "@skerry/contract/apps/app-bounds";
 import type { Logger } from "pino";
 import {
   ARCHIVE_UPLOADS_MAX,
@@ -76,7 +77,7 @@ export function makeContext(
     state: new ContextState(),
     wake: () => undefined,
     buildDomains: [],
-    apps: { domain: "localhost", port: 7_080 },
+    apps: { domain: "localhost", port: EDGE_PORT },
     sandboxDomain: undefined,
     hasLocalPorts: false,
     clients: {},

@@ -215,6 +215,11 @@ export async function watch(
       and ${previous}::int is not null and ${watchMs}::float8 > 0`.execute(transaction);
 }
 
+/** There is nothing to go back to. */
+export async function unwatch(transaction: Queries, { id }: Pick<DeployRow, "id">): Promise<void> {
+  await sql`update deploys set watched_until = null where id = ${id}`.execute(transaction);
+}
+
 /** Builds of deploys that are over before them. */
 export async function abandonedBuilds(
   db: Queries,

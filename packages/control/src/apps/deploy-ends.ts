@@ -16,6 +16,7 @@ import {
   lockApp,
   proceed,
   setInstanceState,
+  unwatch,
   type AppRow,
   type DeployRow,
 } from "./app-store.ts";
@@ -64,7 +65,7 @@ export async function rollBack(
   context.log.info({ app_id: app.id, deploy_id: watched.id }, "a release that failed goes back");
 }
 
-/** Changes nothing where a later deploy is there, or the release before is forgotten. */
+/** Brings back nothing where a later deploy is there, or the release before is forgotten. */
 async function bringBack(
   context: Context,
   { id: appId, org_id: orgId }: Pick<AppRow, "id" | "org_id">,
@@ -76,7 +77,8 @@ async function bringBack(
     if (app === undefined || app.status === "deleting" || isLater) return;
     const before =
       watched.previous === null ? undefined : await findRelease(transaction, appId, watched.previous);
-    if (before === undefined) return;
+    // Otherwise the instance that failed would wait until the end of the watch for one in its place.
+    if (before === undefined) return unwatch(transaction, watched);
     if ((await proceed(transaction, watched, "rolled_back", reason)) === undefined) return;
     const { template, env, secrets, manifest } = before;
     const release = await insertRelease(transaction, app, {

@@ -69,7 +69,11 @@ export function deployCreation(
         .transaction()
         .execute(write)
         .catch(async (error: unknown) => {
-          if (build !== undefined) await cancelBuild(context, caller, build.id);
+          // One that is not canceled here ends when its context does not come.
+          if (build !== undefined)
+            await cancelBuild(context, caller, build.id).catch((cause: unknown) =>
+              context.log.warn({ err: cause, build_id: build.id }, "the build of no deploy goes on"),
+            );
           throw error;
         });
       context.wake(DEPLOYER);

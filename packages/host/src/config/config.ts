@@ -1,5 +1,6 @@
 // The host's settings, read once. Every fault is reported, not only the first.
 
+import { EDGE_PORT } from "@skerry/contract/apps/app-bounds";
 import { createHash } from "node:crypto";
 import { isIPv4 } from "node:net";
 import { hostname } from "node:os";
@@ -104,7 +105,7 @@ const VM_UID_RANGES = 16_384;
 const RESOLVER_PORT = 10_053;
 const NAME_PROXY_PORT = 10_054;
 const NAME_PROXY_PORT_MAX = 65_533;
-const EDGE_HTTP = { host: "127.0.0.1", port: 7_080 } as const;
+const EDGE_HTTP = { host: "127.0.0.1", port: EDGE_PORT } as const;
 const READY_SLOTS = 16;
 const READY_SLOTS_MAX = 256;
 const WARM_MAX = 16;
