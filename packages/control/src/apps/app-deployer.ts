@@ -36,9 +36,9 @@ import { releaseOfJob, startInstance } from "./start-instance.ts";
 
 /** Between looks at apps that are on their way somewhere. */
 const AGAIN_MS = 250;
-/** That a step has for the hosts and apps that it looks at. */
+/** Wait of a step for the hosts that it asks, and for the apps that it carries out. */
 const PATIENCE_MS = 1_000;
-/** For what is under way when the process ends. */
+/** Wait for work that is under way when the process ends. */
 const END_PATIENCE_MS = 5_000;
 /** Bound of one turn, so that other work of this replica is not held up. */
 const STEPS_MAX = 20;

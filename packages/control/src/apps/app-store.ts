@@ -215,7 +215,7 @@ export async function watch(
       and ${previous}::int is not null and ${watchMs}::float8 > 0`.execute(transaction);
 }
 
-/** There is nothing to go back to. */
+/** Ends the watch of a deploy that has nothing to go back to. */
 export async function unwatch(transaction: Queries, { id }: Pick<DeployRow, "id">): Promise<void> {
   await sql`update deploys set watched_until = null where id = ${id}`.execute(transaction);
 }
@@ -286,7 +286,7 @@ export async function setInstanceState(
 /** Instances of an app whose logs are kept. */
 export const ENDED_MAX = 50;
 
-/** Its log can be read on. */
+/** Keeps where the instance ran, so that its log can still be read. */
 export async function removeInstance(
   db: Queries,
   { app_id: appId, machine_id: machineId }: Pick<InstanceRow, "app_id" | "machine_id">,

@@ -70,7 +70,7 @@ async function noteTold(context: Context, hostId: string, telling: Telling): Pro
 const AGAIN_MS = 3_000;
 const UNANSWERED = "its host has not answered yet";
 
-/** It is as it was told, and nothing that it says of it may change; or it never was told, and has not to be. */
+/** The host serves this document and no instance drains, or it was never told of an app and has none. */
 function needsNothing(
   known: Told | undefined,
   { digest, content }: Pick<Telling, "digest" | "content">,

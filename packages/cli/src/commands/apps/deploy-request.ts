@@ -13,7 +13,7 @@ import { envOf } from "../vms/env-flags.ts";
 import { APP_FILE, readAppFile } from "./app-file.ts";
 import type { DeployFlags } from "./deploy-flags.ts";
 
-/** That an app finds in $PORT and listens on, where nothing says another one. */
+/** Port that an app finds in $PORT and listens on, where nothing says another one. */
 const PORT = 8_080;
 
 export interface Wanted {
