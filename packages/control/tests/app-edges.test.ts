@@ -1,8 +1,12 @@
 // Documents that hosts get of apps: routes and their backends, and hosts that are slow to answer.
 
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { Route } from "@skerry/contract/apps/route";
 import { appDeployer } from "../src/apps/app-deployer.ts";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
+import { FakeHost } from "./support/fake-host.ts";
+import { never } from "./support/two-hosts.ts";
 import { useApps, WEB } from "./support/apps.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -101,4 +105,46 @@ test("an app whose host is slow, and a proxy that does not answer, hold up no ot
   await turning;
   expect((await getApp("slow")).instances).toMatchObject([{ name: "web.1" }]);
   expect((await getApp("quick")).instances).toMatchObject([{ name: "web.1", state: "serving" }]);
+});
+
+test("hosts of a cluster are told of each other's instances, and where to pass requests on", async () => {
+  await using second = new FakeHost();
+  await second.start();
+  Object.assign(second, { name: "second", edgeDoor: "192.0.2.2:7072", memoryMib: 1_000_000, cpus: 64 });
+  world.host.edgeDoor = "192.0.2.1:7072";
+  const ask = (one: FakeHost) =>
+    heartbeat(world.context, { hostSocket: one.socketPath, everyMs: 1_000, graceMs: 0 }).activate(never);
+  const onlyOn = (one: FakeHost) =>
+    sql`update hosts set desired = case when name = ${one.name} then 'active' else 'drained' end`.execute(
+      world.db,
+    );
+  const web = (one: FakeHost) =>
+    one.edge.document.backends.map(({ instances, elsewhere }) => [
+      instances.map(({ state }) => state),
+      Object.values(elsewhere ?? {}),
+    ]);
+  await ask(world.host);
+  await ask(second);
+  await onlyOn(world.host);
+  await newApp();
+  await untilLive(await deploy());
+  expect([web(world.host), web(second)]).toEqual([[[["serving"], []]], [[[], [1]]]]);
+  expect(Object.values(second.edge.document.peers ?? {})).toEqual(["192.0.2.1:7072"]);
+  expect(second.edge.document.routes).toEqual(world.host.edge.document.routes);
+  await onlyOn(second);
+  await untilLive(await deploy({ ...WEB, processes: { web: { command: "serve more" } } }), second);
+  await eventually(async () => {
+    await turn();
+    return (
+      JSON.stringify([web(world.host), web(second)]) === JSON.stringify([[[[], [1]]], [[["serving"], []]]])
+    );
+  }, "the first host has none");
+  // Without a door of its own a host passes nothing on.
+  world.host.edgeDoor = undefined;
+  await ask(world.host);
+  await turn();
+  expect([web(world.host), web(second)]).toEqual([[], [[["serving"], []]]]);
+  await sql`delete from apps`.execute(world.db);
+  await sql`update hosts set removed_at = now() where name = 'second'`.execute(world.db);
+  await sql`update hosts set desired = 'active'`.execute(world.db);
 });

@@ -22,6 +22,7 @@ const instance = (some: Partial<InstanceFact> & Pick<InstanceFact, "machine_id">
     failure: undefined,
     isDrained: false,
     isProven: false,
+    isLeaving: false,
   },
   ...some,
 });
@@ -254,4 +255,18 @@ test("from any instances, with any scale and strategy, an app comes to what is w
       },
     ),
   );
+});
+
+test("instances on a host that is drained are replaced one at a time, by others that serve first", () => {
+  const [one, other] = [1, 2].map((number) =>
+    instance({ machine_id: `web_${number}`, number, isLeaving: true }),
+  );
+  if (one === undefined || other === undefined) throw new Error("there is no instance");
+  const fact = app({ scale: { web: 2, worker: 0 } });
+  expect(appActions(fact, [one, other])).toEqual([{ kind: "start", group: "web", number: 3 }]);
+  const third = instance({ machine_id: "web_3", number: 3 });
+  expect(appActions(fact, [one, other, { ...third, state: "starting", isReady: false }])).toEqual([]);
+  expect(appActions(fact, [one, other, third])).toEqual([{ kind: "drain", instance: one }]);
+  const drained = { ...one, state: "draining" as const };
+  expect(appActions(fact, [drained, other, third])).toEqual([{ kind: "start", group: "web", number: 4 }]);
 });

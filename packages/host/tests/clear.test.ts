@@ -50,6 +50,7 @@ function config(): HostConfig {
       seed: 0,
       resolverPort: 10_053,
       edgeUid: 1_899_099_998,
+      edgePeers: [],
       nameProxyPort: 10_054,
       neverCidrs: [],
       nameServers: [],

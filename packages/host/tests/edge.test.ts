@@ -7,9 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
-import { Edge, proxyFiles } from "../src/edge/edge.ts";
+import { Edge } from "../src/edge/edge.ts";
+import { proxyFiles } from "../src/edge/proxy-files.ts";
 import { findByUid } from "../src/vm/qemu/process.ts";
-import { freePort, instance, upgraded } from "./support/edge-instances.ts";
+import { freePort, instance, upgraded, until } from "./support/edge-instances.ts";
 import { testEdgeUid } from "./support/network.ts";
 
 import {
@@ -24,7 +25,6 @@ import {
   published,
   serve,
   servedBy,
-  until,
   version,
 } from "./support/edge-rig.ts";
 

@@ -18,6 +18,7 @@ const options = (name: string) => ({
   resolverPort: 10_053,
   nameProxy: testRootNameProxy,
   edgeUid: testEdgeUid,
+  edgePeers: [],
   log,
 });
 const [one, other] = [options("a"), options("b")];

@@ -1,5 +1,7 @@
 /** Port of hosts for requests to apps, where no setting says another one. */
 export const EDGE_PORT = 7_080;
+/** The same for requests that other hosts pass on. */
+export const EDGE_INNER_PORT = 7_072;
 
 /** Instances of one backend, with those of the release before while a deploy goes on. */
 export const EDGE_INSTANCES_MAX = 64;

@@ -1,6 +1,7 @@
 // The proxy in front of apps, on a host that serves them. Control sends all that it is to serve as one
 // document. The host keeps the document and its proxy runs on by itself, so that requests are served while
-// control, its database or the host process are away.
+// control, its database or the host process are away. Requests for instances on other hosts are passed on to
+// the proxies there, over TLS with the certificates of hosts.
 //
 //   PUT    /edge      EdgeDocument      EdgeState; an earlier document than the one there changes nothing
 //   GET    /edge                        EdgeState
@@ -50,6 +51,10 @@ export const EdgeDocument = Type.Object(
           /** Requests that one instance works on at once; the others wait. */
           concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX })),
           instances: Type.Array(EdgeInstance, { maxItems: EDGE_INSTANCES_MAX }),
+          /** Other hosts that serve it, with how many instances, by their ids. */
+          elsewhere: Type.Optional(
+            Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: EDGE_INSTANCES_MAX })),
+          ),
         },
         closed,
       ),
@@ -72,6 +77,8 @@ export const EdgeDocument = Type.Object(
       ),
       { maxItems: EDGE_ROUTES_MAX },
     ),
+    /** ADDRESS:PORT at which other hosts take requests that are passed on, by their ids. */
+    peers: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 100 }))),
   },
   closed,
 );

@@ -47,6 +47,11 @@ export const HostInfo = Type.Object(
     endpoint: Type.Optional(
       Type.String({ description: "Where other hosts reach it, ADDRESS:PORT. Absent where they do not." }),
     ),
+    edge_door: Type.Optional(
+      Type.String({
+        description: "Where it takes requests to apps that other hosts pass on. Absent where it takes none.",
+      }),
+    ),
     version: Type.String(),
     accelerator: OneOf(["kvm", "tcg"]),
     accelerator_reason: Type.String({ description: "Why this accelerator." }),

@@ -8,7 +8,7 @@ import { reportOf, type BackgroundService } from "../background/background-servi
 import { cancelBuild } from "../builds/cancel-build.ts";
 import { findBuilds } from "../builds/builds.ts";
 import type { Context } from "../context.ts";
-import { hostAddress } from "../hosts/host-rows.ts";
+import { edgeDoors, hostAddress } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
 import {
@@ -88,7 +88,7 @@ async function takeStep(context: Context, { ofApps, ofHosts, results, stop }: Tu
   const busy = ofApps.open;
   results.push(...(await Promise.allSettled(await leftovers(context, busy))));
   const apps = await appWork(context.db);
-  tellEdges(context, { apps, lanes: ofHosts, stop });
+  tellEdges(context, { apps, doors: await edgeDoors(context.db), lanes: ofHosts, stop });
   const checks = startingChecks(context, { apps, lanes: ofHosts, stop });
   await ofHosts.settled(PATIENCE_MS);
   for (const app of apps.filter(({ id }) => !busy.has(id)))

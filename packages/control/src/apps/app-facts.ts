@@ -35,6 +35,7 @@ export type RunnableRelease = ReleaseWork & { readonly template: string };
 export interface InstanceWork extends InstanceRow {
   readonly drain_is_over: boolean;
   readonly is_proven: boolean;
+  readonly is_leaving: boolean | null;
   /** Status of its machine; null where that is gone. */
   readonly status: string | null;
   readonly desired: string | null;
@@ -59,8 +60,8 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
       coalesce(i.serving_since <= now() - interval '10 minutes', false) as is_proven,
       m.status, m.desired, m.host_lost, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
-      m.check_version, m.health, r.manifest -> 'services' as services
-    from app_instances i left join machines m on m.id = i.machine_id
+      m.check_version, m.health, r.manifest -> 'services' as services, hosts.desired = 'drained' as is_leaving
+    from app_instances i left join machines m on m.id = i.machine_id left join hosts on hosts.id = m.host_id
     left join releases r on r.app_id = i.app_id and r.number = i.release order by i.app_id, i.group_name, i.number`.execute(
     db,
   );

@@ -1,4 +1,5 @@
-// Documents by which hosts serve apps: each host has the instances that run there, and all routes to them.
+// Documents by which hosts serve apps: each host has the instances that run there, the hosts to which it can
+// pass requests on, and all routes to them.
 
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
@@ -24,12 +25,15 @@ const unknownEdge = { digest: "", instances: [] };
 /** Answers of hosts, by their ids. */
 export const edgesOf = stateOf(() => new Map<string, Told>());
 
-type Content = Pick<EdgeDocument, "backends" | "routes">;
+type Content = Omit<EdgeDocument, "version">;
+type Doors = ReadonlyMap<string, string>;
 type Backend = Content["backends"][number];
 type Service = StoredManifest["services"][number];
 
 interface Looked {
   readonly apps: readonly AppWork[];
+  /** Where hosts take requests that others pass on. */
+  readonly doors: Doors;
   readonly lanes: Lanes;
   readonly stop: AbortSignal;
 }
@@ -38,13 +42,13 @@ interface Looked {
  * Tells each host whose document has changed. A host that cannot be told, or whose proxy cannot serve it, is
  * told in the next turn; until it has answered, it serves nothing new as far as is known.
  */
-export function tellEdges(context: Context, { apps, lanes, stop }: Looked): void {
+export function tellEdges(context: Context, { apps, doors, lanes, stop }: Looked): void {
   const told = edgesOf(context);
   const own = apps.flatMap(({ instances }) => instances.flatMap((one) => one.host_id ?? []));
-  for (const hostId of new Set([...told.keys(), ...own])) {
+  for (const hostId of new Set([...told.keys(), ...own, ...doors.keys()])) {
     const lane = `edge of ${hostId}`;
     const known = told.get(hostId);
-    const content = contentFor(context, hostId, apps);
+    const content = contentFor(context, hostId, { apps, doors });
     const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex");
     if (needsNothing(known, { digest, content })) continue;
     if (!isSame(known, digest))
@@ -128,11 +132,18 @@ function drains({ backends }: Content): boolean {
   return backends.some(({ instances }) => instances.some(({ state }) => state === "draining"));
 }
 
-function contentFor(context: Context, hostId: string, apps: readonly AppWork[]): Content {
-  const parts = apps.map((app) => contentOfApp(hostId, app, hostOf(context, app)));
+function contentFor(
+  context: Context,
+  hostId: string,
+  { apps, doors }: Pick<Looked, "apps" | "doors">,
+): Content {
+  const peers = [...doors].filter(([id]) => doors.has(hostId) && id !== hostId);
+  const reached = new Set([hostId, ...peers.map(([id]) => id)]);
+  const parts = apps.map((app) => contentOfApp({ hostId, reached }, app, hostOf(context, app)));
   return {
     backends: parts.flatMap(({ backends }) => backends),
     routes: parts.flatMap(({ routes }) => routes),
+    ...(peers.length > 0 && { peers: Object.fromEntries(peers) }),
   };
 }
 
@@ -141,30 +152,40 @@ type Manner = Pick<RouteRow, "sticky" | "concurrency">;
 const PLAIN: Manner = { sticky: false, concurrency: null };
 
 /** Instances are in one backend for each manner in which routes lead to their group. */
-function contentOfApp(hostId: string, app: AppWork, host: string | null): Content {
-  const here = app.instances.filter((one) => one.host_id === hostId && isSeated(one));
+function contentOfApp(
+  { hostId, reached }: { readonly hostId: string; readonly reached: ReadonlySet<string> },
+  app: AppWork,
+  host: string | null,
+): Content {
   const backends = new Map<string, Backend>();
-  for (const one of here) {
-    const { group_name: group, machine_id: vm, execution_id, state } = one;
+  for (const one of app.instances) {
+    const { group_name: group, host_id: at } = one;
     const service = one.services?.find((each) => each.group === group);
-    if (service === undefined || execution_id === null) continue;
-    const { port, protocol } = service;
+    if (service === undefined || at === null || !reached.has(at) || !isSeated(one)) continue;
+    // Of others it knows those that take requests: they let theirs drain themselves.
+    if (at !== hostId && one.state !== "serving") continue;
     const routed = app.routes.filter((route) => route.group_name === group);
-    for (const manner of [PLAIN, ...routed]) {
-      const id = backendId(app, service, manner);
+    const ids = new Map([PLAIN, ...routed].map((manner) => [backendId(app, service, manner), manner]));
+    for (const [id, manner] of ids) {
+      const { protocol } = service;
       const backend = backends.get(id) ?? { id, protocol, ...shownManner(manner), instances: [] };
-      backends.set(id, backend);
-      if (!backend.instances.some((each) => each.vm === vm))
-        backend.instances.push({
-          vm,
-          execution_id,
-          port,
-          state: state === "serving" ? "serving" : "draining",
-        });
+      backends.set(id, withInstance(backend, one, { port: service.port, isHere: at === hostId }));
     }
   }
   const all = [...backends.values()];
   return { backends: all, routes: host === null ? [] : routesTo(app, host, all) };
+}
+
+function withInstance(
+  backend: Backend,
+  { machine_id: vm, execution_id, state, host_id }: InstanceWork,
+  { port, isHere }: { readonly port: number; readonly isHere: boolean },
+): Backend {
+  const { instances, elsewhere = {} } = backend;
+  if (host_id === null || execution_id === null) return backend;
+  if (!isHere) return { ...backend, elsewhere: { ...elsewhere, [host_id]: (elsewhere[host_id] ?? 0) + 1 } };
+  const seat = { vm, execution_id, port, state: state === "serving" ? "serving" : "draining" } as const;
+  return { ...backend, instances: [...instances, seat] };
 }
 
 function routesTo(app: AppWork, host: string, backends: readonly Backend[]): Content["routes"] {
@@ -203,7 +224,7 @@ function backendFor(
     return (group === undefined || of === group) && words.join() === mannerWords(manner).join();
   };
   const able = backends.filter(isOfManner);
-  const serving = able.filter(({ instances }) => instances.some(({ state }) => state === "serving"));
+  const serving = able.filter(isServed);
   const wanted = app.wanted?.manifest.services.find((one) => one.group === group);
   const best = serving.find(({ id }) => wanted !== undefined && id === backendId(app, wanted, manner));
   return best ?? serving[0];
@@ -212,7 +233,11 @@ function backendFor(
 /** While nothing serves of the group that has the app's address: the release before may have another one. */
 function anyOf(backends: readonly Backend[]): Backend | undefined {
   const plain = backends.filter((one) => one.sticky === undefined && one.concurrency === undefined);
-  return plain.find(({ instances }) => instances.some(({ state }) => state === "serving")) ?? plain[0];
+  return plain.find(isServed) ?? plain[0];
+}
+
+function isServed({ instances, elsewhere }: Backend): boolean {
+  return elsewhere !== undefined || instances.some(({ state }) => state === "serving");
 }
 
 /** One that never served has no requests to finish. */

@@ -30,6 +30,8 @@ export interface InstanceFact extends Pick<
   readonly isDrained: boolean;
   /** It has served for ten minutes. */
   readonly isProven: boolean;
+  /** Its host is drained, so that another one takes its place. */
+  readonly isLeaving: boolean;
 }
 
 export interface AppFact {
@@ -164,7 +166,7 @@ interface GroupState {
 
 function groupActions(app: AppFact, group: string, all: readonly InstanceFact[]): GroupState {
   const here = all.filter((one) => one.group_name === group);
-  const isFresh = ({ release }: InstanceFact): boolean => release === app.wanted?.number;
+  const isFresh = (one: InstanceFact): boolean => one.release === app.wanted?.number && !one.isLeaving;
   const staying = here.filter(({ state }) => state !== "draining");
   const parts = {
     ...{ group, here, count: countOf(app, group) },
@@ -189,7 +191,7 @@ interface Parts {
   /** Instances that there should be. */
   readonly count: number;
   readonly here: readonly InstanceFact[];
-  /** Those of the wanted release, and of others, that do not drain. */
+  /** Those that do not drain: of the wanted release, and those that are to be replaced. */
   readonly fresh: readonly InstanceFact[];
   readonly old: readonly InstanceFact[];
 }

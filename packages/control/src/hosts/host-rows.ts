@@ -56,6 +56,14 @@ export function reachOf(db: Queries, id: string): Promise<Reach | undefined> {
     .executeTakeFirst();
 }
 
+/** ADDRESS:PORT at which hosts take requests to apps that other hosts pass on, by their ids. */
+export async function edgeDoors(db: Queries): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ id: string; door: string }>`
+    select id, facts ->> 'edge_door' as door from hosts
+    where removed_at is null and facts ? 'edge_door' order by id`.execute(db);
+  return new Map(rows.map(({ id, door }) => [id, door]));
+}
+
 /** Undefined where the host has been removed: the one that has its address now is not asked. */
 export async function hostAddress(db: Queries, id: string): Promise<string | undefined> {
   const row = await db

@@ -59,11 +59,14 @@ export async function findVm(db: Queries, id: string): Promise<MovableVm | undef
   return rows[0];
 }
 
-/** Those that run on this host and are not on their way yet, oldest first. */
+/**
+ * Those that run on this host and are not on their way yet, oldest first. Instances of apps are replaced on other
+ * hosts, so that no connection of theirs is cut.
+ */
 export async function movableVms(db: Queries, hostId: string, limit: number): Promise<MovableVm[]> {
   const { rows } = await sql<MovableVm>`
     select ${COLUMNS} from vms
-    where host_id = ${hostId} and status = 'running' and not exists (
+    where host_id = ${hostId} and status = 'running' and owner_kind is distinct from 'app' and not exists (
       select 1 from moves where vm_id = vms.id and ${underWay}
     )
     order by id limit ${limit}`.execute(db);

@@ -74,6 +74,8 @@ export class FakeHostState {
   /** VMs that have ended by themselves. */
   ended = 0;
   /** Undefined: as a host of an earlier version, which does not say. */
+  /** Where its proxy takes requests of other hosts. */
+  edgeDoor: string | undefined = undefined;
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
   readonly failures = new Map<FailingCall, SkerryError>();

@@ -25,10 +25,11 @@ type Told = Pick<HostInfo, "name" | "cpus" | "ended"> & {
   readonly memoryMib: number;
   readonly template: HostInfo["templates"][number];
   readonly usage: HostInfo["usage"] | undefined;
+  readonly edgeDoor: HostInfo["edge_door"];
 };
 
 function infoOf(
-  { name, cpus, memoryMib, template, ended, usage }: Told,
+  { name, cpus, memoryMib, template, ended, usage, edgeDoor }: Told,
   runsHere: HostCompatibility,
 ): HostInfo {
   return {
@@ -43,5 +44,6 @@ function infoOf(
     templates: [template],
     ...(ended === undefined ? {} : { ended }),
     ...(usage === undefined ? {} : { usage }),
+    ...(edgeDoor === undefined ? {} : { edge_door: edgeDoor }),
   };
 }

@@ -45,7 +45,9 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
   const { stateFolder, instance, firstVmUid, network } = config;
   // First: where it is not to be done, nothing is.
   const found = await readRecords(join(stateFolder, "vms"), { instance, places: backingPlaces(config) });
-  const range = await openHostNetwork({ ...network, nameProxy: rootNameProxy(config), log });
+  const range = await openHostNetwork({
+    ...{ ...network, nameProxy: rootNameProxy(config), edgePeers: [], log },
+  });
   const [conntrackFlush, netnsExec] = [
     join(config.nativeFolder, "conntrack-flush"),
     join(config.nativeFolder, "netns-exec"),

@@ -10,6 +10,7 @@ import type { HostCompatibility } from "@skerry/contract/moves/host-compatibilit
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "../config/config.ts";
+import { namesOf } from "../config/reach.ts";
 import { closeFolders } from "../system/closed-folders.ts";
 import type { AddressRange } from "../network/addresses.ts";
 import { ControlGeneration } from "../system/control-generation.ts";
@@ -24,7 +25,7 @@ import { connectionsPerGuest } from "../network/guest-connections.ts";
 import type { NameProxy } from "../network/name-proxy.ts";
 import { openNameProxy, rootNameProxy } from "./open-name-proxy.ts";
 import type { Edge } from "../edge/edge.ts";
-import { openEdge } from "./open-edge.ts";
+import { openEdge, storedPeers } from "./open-edge.ts";
 import { openHostNetwork } from "../network/host-network.ts";
 import { Slots, type SlotsOptions } from "../network/slots.ts";
 import { runProgram } from "../system/run.ts";
@@ -105,7 +106,9 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const boot = await openBootFiles(config, imageCache, step);
   const program = await findProgram("qemu-system-x86_64");
   const { templatesFolder, assetsFolder, debianMirror, instance } = config;
-  const range = await openHostNetwork({ ...config.network, nameProxy: rootNameProxy(config), log });
+  const range = await openHostNetwork({
+    ...{ ...config.network, nameProxy: rootNameProxy(config), edgePeers: await storedPeers(config), log },
+  });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
   const names = openNameProxy(config, { range, certificates, log });
@@ -160,7 +163,8 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const parts = { config, boot, engine, pool, snapshots, slots, names, range, library, identity, generation };
   const checks = new Checks(engine);
-  edge = await openEdge(config, { engine, checks, slots, range, cgroups: resources.cgroups, log });
+  const { cgroups } = resources;
+  edge = await openEdge(config, { engine, checks, slots, range, cgroups, identity, log });
   const keptLogs = new KeptLogs(join(config.stateFolder, "kept-logs"));
   return { ...parts, imageCache, checks, edge, keptLogs, ...travels, resources, info };
 }
@@ -298,10 +302,6 @@ function favoriteOf(
   const [first] = library.list();
   const size = findSize(DEFAULT_SIZE);
   return first === undefined || size === undefined ? undefined : { template: first.name, size };
-}
-
-function namesOf({ name, endpoint }: HostConfig): Pick<HostInfo, "name" | "endpoint"> {
-  return { name, ...(endpoint === undefined ? {} : { endpoint }) };
 }
 
 /** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */

@@ -4,8 +4,12 @@ import { join } from "node:path";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "../config/config.ts";
-import { Edge, proxyFiles, type EdgeOptions } from "../edge/edge.ts";
+import type { Identity } from "../config/identity.ts";
+import { Edge, type EdgeOptions } from "../edge/edge.ts";
 import { Haproxy } from "../edge/haproxy.ts";
+import { proxyFiles } from "../edge/proxy-files.ts";
+import { storedDocument } from "../edge/stored-document.ts";
+import { allowPeers } from "../network/edge-peers.ts";
 import type { AddressRange } from "../network/addresses.ts";
 import { publishPorts } from "../network/published-ports.ts";
 import type { Slots } from "../network/slots.ts";
@@ -19,6 +23,7 @@ interface Surroundings {
   readonly slots: Pick<Slots, "slot">;
   readonly range: AddressRange;
   readonly cgroups: Cgroups;
+  readonly identity: Pick<Identity, "certified">;
   readonly log: Logger;
 }
 
@@ -28,9 +33,16 @@ const CGROUP = "edge";
 const SIZE = "shared-cpu-2x";
 
 export function openEdge(config: HostConfig, surroundings: Surroundings): Promise<Edge> {
-  const { engine, checks, slots, range, log } = surroundings;
+  const { engine, checks, slots, range, identity, log } = surroundings;
+  const door = config.edgeDoor;
   const options: EdgeOptions = {
     ...{ folder: edgeFolder(config), listen: config.edgeHttp, uid: config.network.edgeUid, log },
+    ...(door !== undefined && {
+      door: {
+        ...{ listen: door.listen, certified: () => identity.certified },
+        allow: (peers) => allowPeers(config.network.table, peers),
+      },
+    }),
     cgroup: () => cgroupOf(surroundings.cgroups),
     vms: {
       addressOf({ vm, execution_id }) {
@@ -45,6 +57,12 @@ export function openEdge(config: HostConfig, surroundings: Surroundings): Promis
     },
   };
   return Edge.open(options);
+}
+
+/** Hosts that its proxy goes on connecting to while this process is started. */
+export async function storedPeers(config: HostConfig): Promise<string[]> {
+  const document = await storedDocument(edgeFolder(config));
+  return Object.values(document?.peers ?? {});
 }
 
 /** Ends the proxy of a host that is taken down. */

@@ -11,6 +11,7 @@ import { AddressRange, SMALLEST_RANGE_PREFIX } from "../network/addresses.ts";
 import { formatNetwork, parseNetwork } from "../network/ipv4.ts";
 import { proxyPorts } from "../network/name-proxy-protocol.ts";
 import { parseServer, type NameServer } from "../network/name-servers.ts";
+import { edgeDoor, reachedAt, type EdgeDoorConfig } from "./reach.ts";
 import { PORT_MAX, Settings, type Endpoint } from "./settings.ts";
 
 export interface HostConfig {
@@ -57,6 +58,8 @@ export interface HostConfig {
   readonly nameProxyUid: number;
   /** ADDRESS:PORT where that takes requests. */
   readonly edgeHttp: string;
+  /** Undefined: other hosts pass nothing on to it. */
+  readonly edgeDoor: EdgeDoorConfig | undefined;
   readonly network: NetworkConfig;
   readonly warm: WarmConfig;
 }
@@ -128,7 +131,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     sharedAssets: assets !== undefined,
     name: hostName(settings),
     listen: settings.endpoint("SKERRY_HOST_LISTEN"),
-    endpoint: settings.text("SKERRY_HOST_ADDRESS") ?? reachable(settings.text("SKERRY_HOST_LISTEN")),
+    endpoint: reachedAt(settings),
     socket: settings.optionalPath("SKERRY_HOST_SOCKET") ?? join(stateFolder, "host.sock"),
     socketGid: settings.optionalNumber("SKERRY_HOST_SOCKET_GID"),
     nativeFolder: settings.path("SKERRY_NATIVE"),
@@ -145,6 +148,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     nameProxyUid: firstUid,
     firstVmUid: firstUid + 1,
     edgeHttp: edgeHttp(settings),
+    edgeDoor: edgeDoor(settings),
     network: { ...networkConfig(settings, digest), edgeUid: firstUid + VM_UIDS_PER_HOST - 1 },
     warm: {
       max: settings.number("SKERRY_WARM_MAX", WARM_MAX, [0, WARM_LIMIT]),
@@ -177,11 +181,6 @@ function edgeHttp(settings: Settings): string {
 function imageCacheFolder(settings: Settings): string | undefined {
   if (settings.text("SKERRY_IMAGE_CACHE") === NO_IMAGE_CACHE) return undefined;
   return settings.optionalPath("SKERRY_IMAGE_CACHE") ?? IMAGE_CACHE_FOLDER;
-}
-
-/** Without a setting other hosts reach it where it listens, unless it listens on every address. */
-function reachable(listen: string | undefined): string | undefined {
-  return listen === undefined || /^(0\.0\.0\.0|\[::\]):/.test(listen) ? undefined : listen;
 }
 
 function networkConfig(settings: Settings, digest: Buffer): Omit<NetworkConfig, "edgeUid"> {

@@ -26,7 +26,7 @@ const FILE = "identity.json";
 const CURVE = "prime256v1";
 
 /** Certificate, authorities and key, all PEM. */
-interface Certified extends HostCertificate {
+export interface Certified extends HostCertificate {
   readonly private_key: string;
 }
 
@@ -54,6 +54,11 @@ export class Identity {
   /** Undefined: the host belongs to no cluster yet. */
   get hostId(): string | undefined {
     return this.#current?.host_id;
+  }
+
+  /** Undefined without a certificate. */
+  get certified(): Certified | undefined {
+    return this.#current;
   }
 
   /** TLS credentials for connections within the cluster, as client and server. Undefined without a

@@ -3,24 +3,28 @@
 // whenever a VM gives up its slot, the seats are looked at: requests go to no VM that has ended, and to none
 // whose check fails while another one of its backend is well.
 
-import { mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { EdgeDocument, type EdgeInstance, type EdgeState } from "@skerry/contract/host-api/edge";
+import type { EdgeDocument, EdgeInstance, EdgeState } from "@skerry/contract/host-api/edge";
 import type { Logger } from "pino";
-import { Compile } from "typebox/compile";
-import { configOf, placeName, routeEntries, seatName, type ProxyFiles } from "./haproxy-config.ts";
+import type { Certified } from "../config/identity.ts";
+import { configOf, routeEntries } from "./haproxy-config.ts";
 import { Haproxy, ProxyFault } from "./haproxy.ts";
+import { doorEntries, peersOf, withOwn, type InnerDoor } from "./inner-door.ts";
 import {
   areEqual,
-  concurrencyCommands,
   leavingCommands,
-  routeCommands,
+  mapCommands,
+  needsConfig,
+  placeCommands,
   seatCommands,
   type Seat,
   type Told,
 } from "./proxy-commands.ts";
-import { isGrown, seated, type Seating } from "./seating.ts";
+import { proxyFiles, replaceFile, replaceMap, type ProxyFiles } from "./proxy-files.ts";
+import { placeName, seated, seatName, type Seating } from "./seating.ts";
+import { STORED, storedDocument, withAddresses } from "./stored-document.ts";
 
 /** VMs of this host, as seats need them. */
 export interface EdgeVms {
@@ -37,6 +41,14 @@ export interface EdgeOptions {
   readonly folder: string;
   /** ADDRESS:PORT for requests. */
   readonly listen: string;
+  /** Where requests of other hosts come in, and the certificate for it; absent: nowhere. */
+  readonly door?: {
+    /** ADDRESS:PORT. */
+    readonly listen: string;
+    readonly certified: () => Certified | undefined;
+    /** Lets the proxy connect to these, each IPv4:PORT, and to no other machine. */
+    readonly allow: (peers: readonly string[]) => Promise<void>;
+  };
   readonly uid: number;
   readonly cgroup: () => Promise<string | undefined>;
   readonly vms: EdgeVms;
@@ -46,19 +58,7 @@ export interface EdgeOptions {
 const LOOK_MS = 500;
 /** After a proxy that could not be told or started. */
 const FAULT_PAUSE_MS = 5_000;
-const STORED = "edge.json";
-const documentShape = Compile(EdgeDocument);
 const EMPTY: EdgeDocument = { version: 0, backends: [], routes: [] };
-
-export function proxyFiles(folder: string): ProxyFiles {
-  return {
-    config: join(folder, "haproxy.cfg"),
-    routes: join(folder, "routes.map"),
-    socket: join(folder, "admin.sock"),
-    pid: join(folder, "haproxy.pid"),
-    empty: join(folder, "empty"),
-  };
-}
 
 export class Edge {
   readonly #options: EdgeOptions;
@@ -84,11 +84,8 @@ export class Edge {
   /** With the document that the process before has stored. */
   static async open(options: EdgeOptions): Promise<Edge> {
     const edge = new Edge(options);
-    const text = await readFile(join(options.folder, STORED), "utf8").catch(() => undefined);
-    if (text === undefined) return edge;
-    const stored: unknown = parsed(text);
     // One that is not understood was written by another version: control sends it again.
-    if (documentShape.Check(stored)) edge.#document = stored;
+    edge.#document = (await storedDocument(options.folder)) ?? EMPTY;
     return edge;
   }
 
@@ -97,10 +94,11 @@ export class Edge {
    * them.
    */
   async apply(document: EdgeDocument): Promise<EdgeState> {
+    const resolved = await withAddresses(document);
     await this.#inTurn(async () => {
       if (document.version < this.#document.version) return;
-      await this.#store(document);
-      this.#document = document;
+      await this.#store(resolved);
+      this.#document = resolved;
       await this.#bring();
     });
     return this.state();
@@ -159,15 +157,13 @@ export class Edge {
   async #bring(): Promise<void> {
     const document = this.#document;
     try {
-      const seating = seated(this.#seating, document);
-      const wanted = { seating, seats: await this.#seats(seating), routes: routeEntries(seating, document) };
+      const wanted = await this.#wanted(document);
       const answers = await this.#proxy.answers();
       if (answers && this.#told !== undefined && areEqual(this.#told, wanted)) return this.#note(document);
       await this.#write(wanted);
-      if (!answers || this.#told === undefined || isGrown(this.#told.seating, seating))
-        await this.#start(answers);
+      if (!answers || this.#told === undefined || needsConfig(this.#told, wanted)) await this.#start(answers);
       else await this.#change(this.#told, wanted);
-      this.#seating = seating;
+      this.#seating = wanted.seating;
       this.#told = wanted;
       this.#note(document);
     } catch (error) {
@@ -177,6 +173,15 @@ export class Edge {
         this.#options.log.warn({ err: error }, "the proxy of apps does not serve as it should");
       this.#hasWarned = true;
     }
+  }
+
+  async #wanted(document: EdgeDocument): Promise<Told> {
+    const door = this.#door(document);
+    const seating = seated(this.#seating, withOwn(document, door));
+    return {
+      ...{ seating, seats: await this.#seats(seating), routes: routeEntries(seating, document) },
+      ...{ door, doors: doorEntries(seating), certificate: this.#certified()?.certificate },
+    };
   }
 
   #note({ version }: EdgeDocument): void {
@@ -196,9 +201,10 @@ export class Edge {
   async #change(before: Told, after: Told): Promise<void> {
     try {
       await this.#proxy.command([
-        ...concurrencyCommands(before, after),
+        ...placeCommands(before, after),
         ...seatCommands(before, after),
-        ...routeCommands(this.#files.routes, before, after),
+        ...mapCommands(this.#files.doors, before.doors, after.doors),
+        ...mapCommands(this.#files.routes, before.routes, after.routes),
       ]);
       await this.#proxy.command(leavingCommands(before, after));
     } catch (error) {
@@ -207,29 +213,53 @@ export class Edge {
     }
   }
 
-  async #write({ seating, seats, routes }: Told): Promise<void> {
+  #certified(): Certified | undefined {
+    return this.#options.door?.certified();
+  }
+
+  /** Undefined: there is no other host, or this one has no certificate yet. */
+  #door(document: EdgeDocument): InnerDoor | undefined {
+    const peers = peersOf(document);
+    const { door } = this.#options;
+    if (door === undefined || peers.length === 0 || this.#certified() === undefined) return undefined;
+    return { listen: door.listen, peers };
+  }
+
+  async #write({ seating, seats, routes, doors, door }: Told): Promise<void> {
     const { uid, listen } = this.#options;
+    await this.#options.door?.allow((door?.peers ?? []).map(({ address }) => address));
+    const certified = this.#certified();
+    if (certified !== undefined) {
+      await replaceFile(this.#files.identity, certified.certificate + certified.private_key);
+      await replaceFile(this.#files.authority, certified.authority);
+    }
     const address = (place: number, seat: number) => {
       const at = seats[place]?.[seat];
       return at?.state === "ready" ? at.address : undefined;
     };
-    const lines = [...routes].map(([key, place]) => `${key} ${place}\n`).join("");
-    await replace(this.#files.routes, lines);
-    await replace(this.#files.config, configOf(seating, { files: this.#files, uid, listen, address }));
+    await replaceMap(this.#files.routes, routes);
+    await replaceMap(this.#files.doors, doors);
+    const facts = { files: this.#files, uid, listen, door, address };
+    await replaceFile(this.#files.config, configOf(seating, facts));
   }
 
   async #seats(seating: Seating): Promise<Seat[][]> {
     const addresses = await this.#addresses(seating);
-    return seating.map(({ seats }) => {
+    return seating.map(({ seats, elsewhere }) => {
       const found = seats.map((instance) =>
         instance === null ? undefined : addresses.get(nameOf(instance)),
       );
       const isWell = (instance: EdgeInstance) => !this.#options.vms.isFailing(instance);
       // Where all fail, all go on getting requests: a check may be wrong, and no answer at all is worse.
-      const anyWell = seats.some(
-        (instance, seat) =>
-          instance !== null && instance.state === "serving" && found[seat] !== undefined && isWell(instance),
-      );
+      const anyWell =
+        Object.keys(elsewhere).length > 0 ||
+        seats.some(
+          (instance, seat) =>
+            instance !== null &&
+            instance.state === "serving" &&
+            found[seat] !== undefined &&
+            isWell(instance),
+        );
       return seats.map((instance, seat): Seat => {
         const at = found[seat];
         if (instance === null || at === undefined) return { instance, address: undefined, state: "maint" };
@@ -292,17 +322,4 @@ export class Edge {
 
 function nameOf({ vm, execution_id }: VmOf): string {
   return `${vm} ${execution_id}`;
-}
-
-async function replace(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.part`, text, { mode: 0o600 });
-  await rename(`${path}.part`, path);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,23 +3,16 @@
 
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
 import { PREFIX_SEGMENTS_MAX } from "@skerry/contract/apps/app-bounds";
-import type { Place, Seating } from "./seating.ts";
-
-export interface ProxyFiles {
-  readonly config: string;
-  /** The map of routes. */
-  readonly routes: string;
-  /** The socket of commands, which is as much as the proxy itself: for root alone. */
-  readonly socket: string;
-  readonly pid: string;
-  /** A folder with nothing in it, in which the proxy is shut up. */
-  readonly empty: string;
-}
+import { INNER_HEADERS, innerDoorText, peerLines, type InnerDoor } from "./inner-door.ts";
+import type { ProxyFiles } from "./proxy-files.ts";
+import { placeName, seatName, type Place, type Seating } from "./seating.ts";
 
 export interface ConfigFacts {
   readonly files: ProxyFiles;
   readonly uid: number;
   readonly listen: string;
+  /** Undefined: other hosts serve nothing with it. */
+  readonly door: InnerDoor | undefined;
   /** ADDRESS:PORT of each seat that requests may go to. */
   readonly address: (place: number, seat: number) => string | undefined;
 }
@@ -35,15 +28,13 @@ const FILES_MAX = 40_000;
 const CLIENTS_MAX = "100k";
 const LIMITED = "{ var(txn.limit) -m int gt 0 }";
 
-export const placeName = (place: number): string => `b${place}`;
-export const seatName = (seat: number): string => `s${seat}`;
-
 /**
  * Retries are for connections that were not made: a request that was sent may have been carried out. A head
  * has 32 KiB at most, and 10 s to come. Headers that tell of the client are the proxy's own, whatever the
  * client sent. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
  */
-export function configOf(seating: Seating, { files, uid, listen, address }: ConfigFacts): string {
+export function configOf(seating: Seating, facts: ConfigFacts): string {
+  const { files, uid, listen, door } = facts;
   return [
     `global
   stats socket ${files.socket} mode 600 level admin expose-fd listeners
@@ -75,7 +66,7 @@ defaults
 frontend apps
   bind ${listen}
   unique-id-format %[uuid()]
-  http-request del-header ^(x-forwarded-.*|forwarded|http2-settings)$ -m reg
+  http-request del-header ^(x-forwarded-.*|forwarded|http2-settings|${INNER_HEADERS.join("|")})$ -m reg
   http-request del-header upgrade if { req.hdr(upgrade),lower -m sub h2c }
   http-request set-header x-request-id %[unique-id]
   http-request set-header x-forwarded-for %[src]
@@ -88,24 +79,24 @@ frontend apps
   http-request set-var(txn.place) var(txn.route),field(1,|)
   http-request set-var(txn.strip) var(txn.route),field(2,|)
   http-request set-var(txn.limit) var(txn.route),field(3,|)
+  http-request set-var(txn.backend) var(txn.route),field(4,|)
   http-request return status 404 content-type application/json lf-string ${body("route_not_found", "No app is served under this name and path.")} unless { var(txn.route) -m found }
   http-request track-sc0 src,concat(|,txn.place) table clients if ${LIMITED}
   http-request return status 429 content-type application/json hdr retry-after 1 lf-string ${body("rate_limited", "There are too many requests from this address.")} if ${LIMITED} { sc_http_req_rate(0,clients),sub(txn.limit) gt 0 }
 ${stripLines()}
+  http-request set-header ${INNER_HEADERS[0]} %[var(txn.backend)] if { var(txn.backend) -m len gt 0 }
   http-after-response set-header x-request-id %[unique-id]
   use_backend %[var(txn.place)]
 backend clients
   stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)`,
-    ...seating.map((one, place) => backendText(one, place, address)),
+    ...(door === undefined ? [] : [innerDoorText(door, files)]),
+    ...seating.map((one, place) => backendText(one, place, facts)),
     "",
   ].join("\n");
 }
 
-function backendText(
-  { protocol, isSticky, concurrency, seats }: Place,
-  place: number,
-  address: ConfigFacts["address"],
-): string {
+function backendText(one: Place, place: number, { address, door, files }: ConfigFacts): string {
+  const { protocol, isSticky, concurrency, seats } = one;
   const servers = seats.map((_, seat) => {
     const at = address(place, seat);
     const words = [
@@ -116,8 +107,10 @@ function backendText(
     const state = at === undefined ? " disabled" : "";
     return `  server ${seatName(seat)} ${words.join(" ")} maxconn ${concurrency}${state}`;
   });
-  const cookie = isSticky ? ["  cookie skerry_instance insert indirect nocache httponly"] : [];
-  return [`backend ${placeName(place)}`, ...cookie, ...servers].join("\n");
+  const name = one.isOwn ? "skerry_own_instance" : "skerry_instance";
+  const cookie = isSticky ? [`  cookie ${name} insert indirect nocache httponly`] : [];
+  const peers = door === undefined ? [] : peerLines(one, door, files);
+  return [`backend ${placeName(place)}`, ...cookie, ...servers, ...peers].join("\n");
 }
 
 /** A prefix of so many segments is taken away from the path. */
@@ -130,17 +123,21 @@ function stripLines(): string {
     .join("\n");
 }
 
-/** Lines `KEY PLACE|SEGMENTS|LIMIT`: segments to take away, and requests in a second; 0: none. */
+/**
+ * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND`: segments to take away, and requests in a second; 0: none. The
+ * backend is named where other hosts serve it too.
+ */
 export function routeEntries(
   seating: Seating,
   { routes }: Pick<EdgeDocument, "routes">,
 ): ReadonlyMap<string, string> {
-  const places = new Map(seating.map(({ backend }, place) => [backend, placeName(place)]));
+  const places = new Map(seating.map((one, place) => [one.backend, { ...one, name: placeName(place) }]));
   const entries = routes.flatMap(({ host, path_prefix, backend, strip_prefix, rate_limit = 0 }) => {
     const place = places.get(backend);
     if (place === undefined) return [];
     const segments = strip_prefix === true ? path_prefix.split("/").length - 2 : 0;
-    return [[`${host}${path_prefix}`, `${place}|${segments}|${rate_limit}`] as const];
+    const passed = Object.keys(place.elsewhere).length > 0 ? backend : "";
+    return [[`${host}${path_prefix}`, `${place.name}|${segments}|${rate_limit}|${passed}`] as const];
   });
   return new Map(entries);
 }

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { runProgram, RunError } from "../system/run.ts";
 import { findByUid, killProcess } from "../vm/qemu/process.ts";
-import type { ProxyFiles } from "./haproxy-config.ts";
+import type { ProxyFiles } from "./proxy-files.ts";
 
 const PROGRAM = "/usr/sbin/haproxy";
 /** Of 10,000 backends. */

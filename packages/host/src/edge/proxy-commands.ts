@@ -1,8 +1,9 @@
 // Commands by which a proxy that runs goes from what it was told to what it is to serve. Pure.
 
 import type { EdgeInstance } from "@skerry/contract/host-api/edge";
-import { NOWHERE, placeName, seatName } from "./haproxy-config.ts";
-import { isGrown, isSameInstance, type Seating } from "./seating.ts";
+import { NOWHERE } from "./haproxy-config.ts";
+import { peerName, weightOf, type InnerDoor } from "./inner-door.ts";
+import { isGrown, isSameInstance, placeName, seatName, type Seating } from "./seating.ts";
 
 type SeatState = "ready" | "drain" | "maint";
 
@@ -17,11 +18,27 @@ export interface Seat {
 export interface Told {
   readonly seating: Seating;
   readonly seats: readonly (readonly Seat[])[];
-  readonly routes: ReadonlyMap<string, string>;
+  readonly routes: Entries;
+  /** Backends for requests of other hosts. */
+  readonly doors: Entries;
+  readonly door: InnerDoor | undefined;
+  /** Certificate of this host. */
+  readonly certificate: string | undefined;
 }
 
-/** `map`: path of the map of routes. */
-export function routeCommands(map: string, { routes: before }: Told, { routes: after }: Told): string[] {
+type Entries = ReadonlyMap<string, string>;
+
+/** Whether the proxy needs another configuration, and not only other values in it. */
+export function needsConfig(before: Told, after: Told): boolean {
+  return (
+    isGrown(before.seating, after.seating) ||
+    before.certificate !== after.certificate ||
+    JSON.stringify(before.door) !== JSON.stringify(after.door)
+  );
+}
+
+/** `map`: path of a map. */
+export function mapCommands(map: string, before: Entries, after: Entries): string[] {
   const gone = [...before.keys()].filter((key) => !after.has(key)).map((key) => `del map ${map} ${key}`);
   const set = [...after]
     .filter(([key, place]) => before.get(key) !== place)
@@ -31,12 +48,12 @@ export function routeCommands(map: string, { routes: before }: Told, { routes: a
 
 export function areEqual(before: Told, after: Told): boolean {
   return (
-    !isGrown(before.seating, after.seating) &&
+    !needsConfig(before, after) &&
     seatCommands(before, after).length === 0 &&
     leavingCommands(before, after).length === 0 &&
-    concurrencyCommands(before, after).length === 0 &&
-    before.routes.size === after.routes.size &&
-    [...after.routes].every(([key, place]) => before.routes.get(key) === place)
+    placeCommands(before, after).length === 0 &&
+    mapCommands("", before.routes, after.routes).length === 0 &&
+    mapCommands("", before.doors, after.doors).length === 0
   );
 }
 
@@ -68,13 +85,23 @@ function commandedState(state: SeatState, isSticky: boolean): SeatState {
   return state === "drain" && isSticky ? "maint" : state;
 }
 
-/** Requests that instances may have at once. */
-export function concurrencyCommands(before: Told, after: Told): string[] {
-  return after.seating.flatMap(({ concurrency, seats }, place) =>
-    concurrency === before.seating[place]?.concurrency
-      ? []
-      : seats.map((_, seat) => `set maxconn server ${placeName(place)}/${seatName(seat)} ${concurrency}`),
-  );
+/** Requests that instances may have at once, and parts of other hosts in them. */
+export function placeCommands(before: Told, after: Told): string[] {
+  return after.seating.flatMap((is, place) => {
+    const was = before.seating[place];
+    const name = placeName(place);
+    const bounds =
+      is.concurrency === was?.concurrency
+        ? []
+        : is.seats.map((_, seat) => `set maxconn server ${name}/${seatName(seat)} ${is.concurrency}`);
+    const peers = is.isOwn ? [] : (after.door?.peers ?? []);
+    const weights = peers.flatMap((peer, index) => {
+      const weight = weightOf(is, peer);
+      const isKnown = was !== undefined && weightOf(was, peer) === weight;
+      return isKnown ? [] : [`set server ${name}/${peerName(index)} weight ${weight}`];
+    });
+    return [...bounds, ...weights];
+  });
 }
 
 export function leavingCommands(before: Told, after: Told): string[] {

@@ -15,12 +15,19 @@ export interface Place {
   readonly isSticky: boolean;
   /** Requests of one instance at once. */
   readonly concurrency: number;
+  /** Only requests that come in from other hosts go there. */
+  readonly isOwn: boolean;
   /** Null: nothing has it. */
   readonly backend: string | null;
+  /** Instances that other hosts have, by the ids of hosts. */
+  readonly elsewhere: Readonly<Record<string, number>>;
   readonly seats: readonly (EdgeInstance | null)[];
 }
 
 export type Seating = readonly Place[];
+
+/** End of the ids of backends that only instances of this host serve. */
+export const OWN = "@own";
 
 /** Places of each protocol at first; they double when none is free. */
 const PLACES_FIRST: Readonly<Record<Protocol, number>> = { http: 64, h2: 4 };
@@ -28,23 +35,30 @@ const STICKY_PLACES_FIRST = 8;
 /** Seats of a place at first; they double too. */
 const SEATS_FIRST = 8;
 
-type Kind = Pick<Place, "protocol" | "isSticky">;
+type Kind = Pick<Place, "protocol" | "isSticky" | "isOwn">;
 
-const kindOf = ({ protocol, sticky = false }: Backend): Kind => ({ protocol, isSticky: sticky });
+const kindOf = ({ id, protocol, sticky = false }: Backend): Kind => ({
+  ...{ protocol, isSticky: sticky },
+  isOwn: id.endsWith(OWN),
+});
 
-function isOfKind(place: Place, { protocol, isSticky }: Kind): boolean {
-  return place.protocol === protocol && place.isSticky === isSticky;
+function isOfKind(place: Place, { protocol, isSticky, isOwn }: Kind): boolean {
+  return place.protocol === protocol && place.isSticky === isSticky && place.isOwn === isOwn;
 }
+
+const NOTHING = { concurrency: CONCURRENCY_MAX, backend: null, elsewhere: {} } as const;
 
 const freePlace = (kind: Kind): Place => ({
   ...kind,
-  concurrency: CONCURRENCY_MAX,
-  backend: null,
+  ...NOTHING,
   seats: Array.from({ length: SEATS_FIRST }, () => null),
 });
 
+export const placeName = (place: number): string => `b${place}`;
+export const seatName = (seat: number): string => `s${seat}`;
+
 /** Keeps what has a place and a seat there. */
-export function seated(before: Seating, { backends }: Pick<EdgeDocument, "backends">): Seating {
+export function seated(before: Seating, backends: readonly Backend[]): Seating {
   const byId = new Map(backends.map((backend) => [backend.id, backend]));
   const places = before.map((place) => {
     const wanted = place.backend === null ? undefined : byId.get(place.backend);
@@ -88,10 +102,13 @@ function freeAt(places: Place[], kind: Kind): number {
 }
 
 function emptied(place: Place): Place {
-  return { ...place, concurrency: CONCURRENCY_MAX, backend: null, seats: place.seats.map(() => null) };
+  return { ...place, ...NOTHING, seats: place.seats.map(() => null) };
 }
 
-function withInstances(place: Place, { id, instances, concurrency = CONCURRENCY_MAX }: Backend): Place {
+function withInstances(
+  place: Place,
+  { id, instances, elsewhere = {}, concurrency = CONCURRENCY_MAX }: Backend,
+): Place {
   const seats = place.seats.map((seat) => instances.find((one) => isSameInstance(one, seat)) ?? null);
   for (const instance of instances) {
     if (seats.some((seat) => isSameInstance(seat, instance))) continue;
@@ -99,5 +116,5 @@ function withInstances(place: Place, { id, instances, concurrency = CONCURRENCY_
     if (free >= 0) seats[free] = instance;
     else seats.push(instance, ...Array.from({ length: seats.length - 1 }, () => null));
   }
-  return { ...place, concurrency, backend: id, seats };
+  return { ...place, concurrency, backend: id, elsewhere, seats };
 }

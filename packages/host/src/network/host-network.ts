@@ -23,6 +23,8 @@ export interface HostNetworkOptions {
   readonly resolverPort: number;
   readonly nameProxy: RootNameProxy;
   readonly edgeUid: number;
+  /** Other hosts that the proxy in front of apps may connect to, each IPv4:PORT. */
+  readonly edgePeers: readonly string[];
   readonly log: Logger;
 }
 
@@ -44,6 +46,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
       resolver: { address: range.resolver, port: options.resolverPort },
       nameProxy: options.nameProxy,
       edgeUid: options.edgeUid,
+      edgePeers: options.edgePeers,
     }),
   );
   await tellOfClosedChains(options.log);

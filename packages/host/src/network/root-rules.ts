@@ -1,18 +1,15 @@
 // The rules of the machine itself about all slots of this host: they hold even where a slot's own rules are
 // gone.
 
+import { edgeRules, type EdgeFacts } from "./edge-peers.ts";
 import { proxyPorts } from "./name-proxy-protocol.ts";
 
-export interface RootFacts {
+export interface RootFacts extends EdgeFacts {
   /** Name of the table. */
   readonly table: string;
-  /** What the names of all links to slots begin with. */
-  readonly linkPrefix: string;
   readonly slotRange: string;
   readonly resolver: { readonly address: string; readonly port: number };
   readonly nameProxy: RootNameProxy;
-  /** The user of the proxy in front of apps. */
-  readonly edgeUid: number;
 }
 
 export interface RootNameProxy {
@@ -31,7 +28,7 @@ const answers = "ct direction reply ct state established accept";
 /** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have
  *  their say. */
 export function rootRulesScript(facts: RootFacts): string {
-  const { table, linkPrefix, slotRange, resolver, nameProxy, edgeUid } = facts;
+  const { table, linkPrefix, slotRange, resolver, nameProxy } = facts;
   const links = `"${linkPrefix}*"`;
   const { dns, tls, http } = proxyPorts(nameProxy.port);
   const doors = [
@@ -88,11 +85,7 @@ table inet ${table} {
     type filter hook output priority -10; policy accept;
     meta skuid ${nameProxy.uid} jump by_name
   }
-  # What the proxy in front of apps may reach by itself, should a client or a guest have taken it over: slots, whose own rules pass what is published.
-  chain edge_proxy {
-    type filter hook output priority -10; policy accept;
-    meta skuid ${edgeUid} ct direction original oifname != ${links} drop
-  }
+${edgeRules(facts)}
   chain translate {
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${slotRange} oifname != ${links} oifname != "lo" masquerade

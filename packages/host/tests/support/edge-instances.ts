@@ -2,6 +2,7 @@
 
 import { createServer, request, type IncomingMessage, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { EdgeInstance } from "@skerry/contract/host-api/edge";
 
 const servers: Server[] = [];
@@ -60,4 +61,11 @@ export async function upgraded(listen: string, host: string) {
     return new Promise<string>((resolve) => socket.once("data", (data) => resolve(String(data))));
   };
   return { closed, echo };
+}
+
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await holds()); tries += 1) {
+    if (tries === 200) throw new Error(`it never came true that ${what}`);
+    await sleep(50);
+  }
 }

@@ -5,7 +5,6 @@ import { request, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import type { EdgeInstance } from "@skerry/contract/host-api/edge";
@@ -105,10 +104,3 @@ export async function ask(
 }
 
 export const servedBy = async (host: string, path?: string) => (await ask(host, path)).vm;
-
-export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    if (tries === 200) throw new Error(`it never came true that ${what}`);
-    await sleep(50);
-  }
-}

@@ -12,6 +12,8 @@ const id = process.pid % 4_096;
 export const testNumber = id;
 /** Of the proxy in front of apps. Nothing else on the machine has it. */
 export const testEdgeUid = 1_880_000_000 + id;
+/** Of two proxies. */
+export const testEdgeUids = [testEdgeUid, testEdgeUid + 4_096] as const;
 
 export function testRange(offset: 0 | 1 | 2 | 3 = 0): AddressRange {
   // 240.0.0.0/4 is used by nobody, and no guest reaches it; each test process has four /24 of it.

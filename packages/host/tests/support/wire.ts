@@ -86,6 +86,7 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
     resolverPort: RESOLVER_PORT,
     nameProxy: testRootNameProxy,
     edgeUid: testEdgeUid,
+    edgePeers: [],
     log: pino({ level: "silent" }),
   });
   const slots = new Slots(options);

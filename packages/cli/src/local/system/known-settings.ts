@@ -66,6 +66,7 @@ const PLAIN: Readonly<Record<SettingReader, readonly string[]>> = {
     "SKERRY_DNS_PORT",
     "SKERRY_NAME_PROXY_PORT",
     "SKERRY_EDGE_HTTP",
+    "SKERRY_EDGE_INNER",
     "SKERRY_READY_SLOTS",
     "SKERRY_GUEST_DEADLINE_FACTOR",
     "SKERRY_HOST_NAME",
