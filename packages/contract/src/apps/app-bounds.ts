@@ -25,6 +25,8 @@ export const RATE_LIMIT_MAX = 10_000;
 /** Requests of one instance at once. */
 export const CONCURRENCY_MAX = 500;
 
+export const CANARY_PERCENT_DEFAULT = 10;
+export const CANARY_HOLD_DEFAULT_MS = 60_000;
 export const DRAIN_TIMEOUT_DEFAULT_MS = 30_000;
 export const DRAIN_TIMEOUT_MAX_MS = 3_600_000;
 export const WATCH_DEFAULT_MS = 60_000;

@@ -17,7 +17,7 @@ export const deployStatuses = [
 ] as const;
 export type DeployStatus = (typeof deployStatuses)[number];
 
-export const deployStrategies = ["rolling", "bluegreen"] as const;
+export const deployStrategies = ["rolling", "bluegreen", "canary", "immediate"] as const;
 
 const next: Readonly<Record<DeployStatus, readonly DeployStatus[]>> = {
   queued: ["building", "releasing", "starting", "failed", "canceled", "superseded"],

@@ -12,6 +12,8 @@ import { pageOf } from "../page.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
 import { secretsRequest } from "../vms/secrets.ts";
 import {
+  CANARY_HOLD_DEFAULT_MS,
+  CANARY_PERCENT_DEFAULT,
   DEPLOY_TIMEOUT_DEFAULT_MS,
   DEPLOY_TIMEOUT_MAX_MS,
   DRAIN_TIMEOUT_DEFAULT_MS,
@@ -87,8 +89,33 @@ export const manifest = {
     OneOf(deployStrategies, {
       default: "rolling",
       description:
-        "`rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once, when all are well.",
+        "`rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once, when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as `rolling`. `immediate`: all serve as soon as they run, whatever their checks say.",
     }),
+  ),
+  canary: Type.Optional(
+    Type.Object(
+      {
+        percent: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 99,
+            default: CANARY_PERCENT_DEFAULT,
+            description: "Part of each group's instances, rounded up.",
+          }),
+        ),
+        hold: Type.Optional(
+          Type.String({
+            ...Duration,
+            default: formatDuration(CANARY_HOLD_DEFAULT_MS),
+            description: "How long they serve beside the release before, shorter than `timeout`.",
+          }),
+        ),
+      },
+      {
+        ...closed,
+        description: "Of the strategy `canary`. The deploy fails where one of them ends or fails its check.",
+      },
+    ),
   ),
   drain_timeout: Type.Optional(
     Type.String({

@@ -35,6 +35,8 @@ export type RunnableRelease = ReleaseWork & { readonly template: string };
 export interface InstanceWork extends InstanceRow {
   readonly drain_is_over: boolean;
   readonly is_proven: boolean;
+  /** Milliseconds for which it has served; null: it does not yet. */
+  readonly served_ms: number | null;
   readonly is_leaving: boolean | null;
   /** Status of its machine; null where that is gone. */
   readonly status: string | null;
@@ -59,6 +61,7 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
   const { rows: instances } = await sql<InstanceWork>`
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
       coalesce(i.serving_since <= now() - interval '10 minutes', false) as is_proven,
+      (extract(epoch from now() - i.serving_since) * 1000)::float8 as served_ms,
       m.status, m.desired, m.host_lost, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
       m.check_version, m.health, r.manifest -> 'services' as services, hosts.desired = 'drained' as is_leaving
     from app_instances i left join machines m on m.id = i.machine_id left join hosts on hosts.id = m.host_id

@@ -1,8 +1,10 @@
 // A manifest as a request has it, checked, with every default filled in.
 
-import { formatDuration } from "@skerry/contract/durations";
+import { formatDuration, parseDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import {
+  CANARY_HOLD_DEFAULT_MS,
+  CANARY_PERCENT_DEFAULT,
   DEPLOY_TIMEOUT_DEFAULT_MS,
   DEPLOY_TIMEOUT_MAX_MS,
   DRAIN_TIMEOUT_DEFAULT_MS,
@@ -29,6 +31,7 @@ export function readManifest(asked: Manifest, before: StoredManifest | undefined
     watch = formatDuration(WATCH_DEFAULT_MS),
   } = whole;
   const services = (whole.services ?? []).map(readService);
+  const deadline = bounded("timeout", timeout, [DEPLOY_TIMEOUT_DEFAULT_MS, DEPLOY_TIMEOUT_MAX_MS]);
   checkProcesses(processes);
   if (typeof command === "string") checkText("release_command", command);
   checkServices(services, processes);
@@ -37,8 +40,17 @@ export function readManifest(asked: Manifest, before: StoredManifest | undefined
     ...{ processes, services, strategy, watch },
     ...(typeof command === "string" && { release_command: command }),
     drain_timeout: bounded("drain_timeout", drain_timeout, [DRAIN_TIMEOUT_DEFAULT_MS, DRAIN_TIMEOUT_MAX_MS]),
-    timeout: bounded("timeout", timeout, [DEPLOY_TIMEOUT_DEFAULT_MS, DEPLOY_TIMEOUT_MAX_MS]),
+    ...(strategy === "canary" && { canary: readCanary(whole.canary, deadline) }),
+    timeout: deadline,
   };
+}
+
+function readCanary(
+  { percent = CANARY_PERCENT_DEFAULT, hold }: NonNullable<Manifest["canary"]> = {},
+  timeout: string,
+): NonNullable<StoredManifest["canary"]> {
+  const longest = (parseDuration(timeout) ?? 0) - 1;
+  return { percent, hold: bounded("canary.hold", hold, [CANARY_HOLD_DEFAULT_MS, longest]) };
 }
 
 function checkProcesses(processes: StoredManifest["processes"]): void {
@@ -81,7 +93,7 @@ function bounded(
   text: string | undefined,
   [defaultMs, maxMs]: readonly [number, number],
 ): string {
-  if (text === undefined) return formatDuration(defaultMs);
+  if (text === undefined) return formatDuration(Math.min(defaultMs, maxMs));
   readBoundedDuration(field, text, maxMs);
   return text;
 }

@@ -60,6 +60,7 @@ export function factOf(context: Context, one: InstanceWork, told: StoredHealth |
     ...(isRunning ? checkOf({ ...one, health: told ?? one.health }) : { isReady: false, failure: undefined }),
     isDrained: one.drain_is_over || one.serving_since === null || isIdle(context, one),
     isProven: one.is_proven,
+    servedMs: one.served_ms ?? 0,
     isLeaving: one.is_leaving === true,
   };
 }

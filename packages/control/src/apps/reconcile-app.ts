@@ -4,6 +4,7 @@
 // out, and any replica goes on where another one died.
 
 import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
+import { parseDuration } from "@skerry/contract/durations";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { StoredManifest } from "./app-tables.ts";
 import type { InstanceRow } from "./app-store.ts";
@@ -30,6 +31,7 @@ export interface InstanceFact extends Pick<
   readonly isDrained: boolean;
   /** It has served for ten minutes. */
   readonly isProven: boolean;
+  readonly servedMs: number;
   /** Its host is drained, so that another one takes its place. */
   readonly isLeaving: boolean;
 }
@@ -68,7 +70,7 @@ export type AppAction =
 
 export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
   const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND);
-  const fault = app.deploy && deployFault(app.deploy, app.edgeFault, instances);
+  const fault = app.deploy && deployFault({ ...app, deploy: app.deploy }, instances);
   if (fault !== undefined) return [fault];
   const regret = watchFault(app, instances);
   if (regret !== undefined) return [regret];
@@ -106,11 +108,16 @@ function isOver({ preparing, isDeleting, deploy }: AppFact, { release, state }: 
 
 /** Why the deploy has failed, where it has. */
 function deployFault(
-  { release, isOverdue }: NonNullable<AppFact["deploy"]>,
-  edgeFault: string | undefined,
+  {
+    deploy: { release, isOverdue },
+    edgeFault,
+    wanted,
+  }: AppFact & { readonly deploy: NonNullable<AppFact["deploy"]> },
   instances: readonly InstanceFact[],
 ): AppAction | undefined {
-  const own = instances.filter((one) => one.release === release && one.state === "starting");
+  const isTried = ({ state }: InstanceFact) =>
+    state === "starting" || (state === "serving" && wanted?.manifest.canary !== undefined);
+  const own = instances.filter((one) => one.release === release && isTried(one));
   const ended = own.find(({ end, isLost }) => end !== undefined && !isLost);
   if (ended?.end !== undefined)
     return {
@@ -173,14 +180,15 @@ function groupActions(app: AppFact, group: string, all: readonly InstanceFact[])
     fresh: staying.filter(isFresh),
     old: staying.filter((one) => !isFresh(one)),
   };
+  const held = heldCount(app, parts);
   const over = here.filter(({ state, isDrained }) => state === "draining" && isDrained);
   return {
     actions: [
       ...over
         .filter(({ isStopping }) => !isStopping)
         .map((instance) => ({ kind: instance.isRunning ? "stop" : "destroy", instance }) as const),
-      ...arrivals(app, parts),
-      ...departures(parts).filter(({ instance }) => mayLeave(app, instance)),
+      ...arrivals(app, { ...parts, held }),
+      ...departures({ ...parts, held }).filter(({ instance }) => mayLeave(app, instance)),
     ],
     isServed: servingOf(parts.fresh).length >= parts.count,
   };
@@ -201,17 +209,38 @@ function countOf({ isDeleting, wanted, scale }: AppFact, group: string): number 
   return scale[group] ?? 1;
 }
 
+/** Instances that the release has while it is tried beside the one before; undefined: it is not, any more. */
+function heldCount({ deploy, wanted }: AppFact, { count, fresh, old }: Parts): number | undefined {
+  const { canary } = wanted?.manifest ?? {};
+  if (deploy === undefined || canary === undefined || old.length === 0 || count === 0) return undefined;
+  const holdMs = parseDuration(canary.hold) ?? 0;
+  const isOver = servingOf(fresh).some(({ servedMs }) => servedMs >= holdMs);
+  return isOver ? undefined : Math.ceil((count * canary.percent) / 100);
+}
+
+interface HeldParts extends Parts {
+  readonly held: number | undefined;
+}
+
 function servingOf(instances: readonly InstanceFact[]): readonly InstanceFact[] {
   return instances.filter(({ state }) => state === "serving");
 }
 
 /** Instances that begin to serve, and those that are started for it. */
-function arrivals({ wanted, mayStart }: AppFact, { group, count, here, fresh, old }: Parts): AppAction[] {
-  const isAtOnce = wanted?.manifest.strategy === "bluegreen" && old.length > 0;
-  const ready = fresh.filter((one) => one.state === "starting" && one.isReady);
+function arrivals(
+  { wanted, mayStart }: AppFact,
+  { group, count: whole, here, fresh, old, held }: HeldParts,
+): AppAction[] {
+  const { strategy } = wanted?.manifest ?? {};
+  const isAtOnce = strategy === "bluegreen" && old.length > 0;
+  const isUnchecked = strategy === "immediate";
+  const ready = fresh.filter(
+    (one) => one.state === "starting" && (isUnchecked ? one.isRunning : one.isReady),
+  );
+  const count = held ?? whole;
   const mayServe = !isAtOnce || servingOf(fresh).length + ready.length >= count;
-  const surge = old.length === 0 || isAtOnce ? count : 1;
-  const missing = Math.min(count - fresh.length, count + surge - fresh.length - old.length);
+  const surge = old.length === 0 || isAtOnce || isUnchecked || held !== undefined ? count : 1;
+  const missing = Math.min(count - fresh.length, whole + surge - fresh.length - old.length);
   return [
     ...(mayServe ? ready.map((instance) => ({ kind: "serve", instance }) as const) : []),
     ...(mayStart
@@ -223,9 +252,11 @@ function arrivals({ wanted, mayStart }: AppFact, { group, count, here, fresh, ol
 /**
  * Instances that are one too many. Those that never served are of no use any more.
  */
-function departures({ count, fresh, old }: Parts) {
+function departures({ count, fresh, old, held }: HeldParts) {
   const oldServing = servingOf(old);
-  const spare = servingOf(fresh).length + oldServing.length - count;
+  // While the release is tried, all of the one before serve on.
+  const ofFresh = held === undefined ? servingOf(fresh).length : 0;
+  const spare = ofFresh + oldServing.length - count;
   const surplus = fresh.toSorted((a, b) => Number(a.state === "serving") - Number(b.state === "serving"));
   return drained([
     ...old.filter(({ state }) => state === "starting"),

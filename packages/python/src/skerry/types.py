@@ -579,6 +579,8 @@ DeployCreateRequestServicesProtocol = Literal[
 DeployCreateRequestStrategy = Literal[
     "rolling",
     "bluegreen",
+    "canary",
+    "immediate",
 ]
 
 DirectoryEntryType = Literal[
@@ -985,6 +987,8 @@ ReleaseManifestServicesProtocol = Literal[
 ReleaseManifestStrategy = Literal[
     "rolling",
     "bluegreen",
+    "canary",
+    "immediate",
 ]
 
 ResourceEventKind = Literal[
@@ -1904,6 +1908,13 @@ class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=Fa
     check: DeployCreateRequestServicesCheck
 
 
+class DeployCreateRequestCanary(TypedDict, total=False):
+    #: Part of each group's instances, rounded up. Default: `10`.
+    percent: int
+    #: How long they serve beside the release before, shorter than `timeout`. Default: `1m`.
+    hold: str
+
+
 class DeployCreateRequest(TypedDict, total=False):
     #: Template that the instances begin with. One of `template`, `image`, `build` and `release` is needed.
     template: str
@@ -1927,8 +1938,11 @@ class DeployCreateRequest(TypedDict, total=False):
     #: before an instance is started. The deploy fails where it does not exit with 0. Null: none.
     release_command: Optional[str]
     #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
-    #: when all are well. Default: `rolling`.
+    #: when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as
+    #: `rolling`. `immediate`: all serve as soon as they run, whatever their checks say. Default: `rolling`.
     strategy: DeployCreateRequestStrategy
+    #: Of the strategy `canary`. The deploy fails where one of them ends or fails its check.
+    canary: DeployCreateRequestCanary
     #: How long an instance that is replaced may go on with requests that it has, at most 1h. Default: `30s`.
     drain_timeout: str
     #: How long after it is live the release before is deployed again, where an instance ends or fails its check; at
@@ -3462,6 +3476,13 @@ class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
     check: ReleaseManifestServicesCheck
 
 
+class ReleaseManifestCanary(TypedDict, total=False):
+    #: Part of each group's instances, rounded up. Default: `10`.
+    percent: int
+    #: How long they serve beside the release before, shorter than `timeout`. Default: `1m`.
+    hold: str
+
+
 class ReleaseManifest(TypedDict, total=False):
     #: Groups of instances that are alike, by name. Default: `web` alone.
     processes: Dict[str, ReleaseManifestProcessesValue]
@@ -3471,8 +3492,11 @@ class ReleaseManifest(TypedDict, total=False):
     #: before an instance is started. The deploy fails where it does not exit with 0. Null: none.
     release_command: Optional[str]
     #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
-    #: when all are well. Default: `rolling`.
+    #: when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as
+    #: `rolling`. `immediate`: all serve as soon as they run, whatever their checks say. Default: `rolling`.
     strategy: ReleaseManifestStrategy
+    #: Of the strategy `canary`. The deploy fails where one of them ends or fails its check.
+    canary: ReleaseManifestCanary
     #: How long an instance that is replaced may go on with requests that it has, at most 1h. Default: `30s`.
     drain_timeout: str
     #: How long after it is live the release before is deployed again, where an instance ends or fails its check; at
