@@ -275,6 +275,9 @@ test("each operation that the Python client has a method for is in a row, by tha
 const otherCommands: Readonly<Record<string, string>> = {
   rollback: "packages/cli/tests/apps.test.ts",
   launch: "packages/cli/tests/apps.test.ts",
+  ...Object.fromEntries(
+    ["console", "env", "exec", "run"].map((word) => [`app ${word}`, "packages/cli/tests/app-hand.test.ts"]),
+  ),
   "auth login": "packages/cli/tests/organizations.test.ts",
   "auth logout": "packages/cli/tests/organizations.test.ts",
   "auth whoami": "packages/cli/tests/organizations.test.ts",

@@ -26,7 +26,7 @@ const set = (value: string, name = "API_KEY", token = world.token) =>
 async function values(orgId = world.orgId): Promise<Readonly<Record<string, string>>> {
   const scope = { orgId, scope: "organization" };
   const names = (await findSecrets(world.db, scope)).map(({ name }) => name);
-  const opened = await openSecrets(world.context, scope, names);
+  const opened = await openSecrets(world.context, [scope], names);
   return Object.fromEntries([...opened].map(([name, { value }]) => [name, value]));
 }
 

@@ -122,6 +122,15 @@ export const flags = {
       placeholder: "concurrency",
     },
   ],
+  setAppSecret: [
+    {
+      field: "value",
+      help: "text of at most 64 KiB in UTF-8, without a NUL. No answer of the API has it",
+      kind: "text",
+      placeholder: "value",
+    },
+  ],
+  createOneOff: [{ field: "size", help: "a name from GET /v1/sizes", kind: "text", placeholder: "size" }],
   tagTemplate: [
     {
       field: "template",

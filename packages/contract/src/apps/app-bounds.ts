@@ -17,6 +17,9 @@ export const GROUPS_MAX = 10;
 /** Instances of a group. A deploy may have as many of each release. */
 export const SCALE_MAX = 20;
 
+/** MicroVMs of an app for commands by hand, at once. */
+export const ONE_OFFS_MAX = 10;
+
 /** Routes of an app, beside its own address. */
 export const ROUTES_MAX = 50;
 /** Segments of a path prefix: the proxy has a rule for each that it can take away. */

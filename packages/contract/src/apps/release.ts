@@ -186,6 +186,12 @@ export const DeployCreateRequest = named(
       ...Env,
       description: "Environment of all instances. Default: that of the release before.",
     }),
+    env_changes: Type.Optional(
+      Type.Record(Type.String(), Nullable(Type.String()), {
+        description:
+          "Variables that are set beside those of `env`, or of the release before; null takes one away.",
+      }),
+    ),
     secrets: Type.Optional(secretsRequest),
     ...manifest,
   },

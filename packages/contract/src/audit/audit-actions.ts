@@ -8,6 +8,8 @@ export const auditActions = [
   "app.get",
   "app.list",
   "app.logs",
+  "app.run",
+  "app.run_end",
   "app.update",
   "audit.export",
   "audit.list",

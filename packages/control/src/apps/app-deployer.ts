@@ -31,8 +31,8 @@ import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
 import { Lanes } from "./lanes.ts";
 import { preparation, type PreparationAction } from "./prepare-deploy.ts";
-import { appActions, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
-import { releaseOfJob, startInstance } from "./start-instance.ts";
+import { appActions, ONE_OFF, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
+import { jobOf, startInstance } from "./start-instance.ts";
 
 /** Between looks at apps that are on their way somewhere. */
 const AGAIN_MS = 250;
@@ -113,20 +113,23 @@ async function leftovers(context: Context, busy: ReadonlySet<string>): Promise<P
   ];
 }
 
-/** A release command that has begun is not run a second time. */
-async function takeIn(context: Context, { id, org_id, app_id, name }: Orphan): Promise<number> {
-  const release = releaseOfJob(name);
-  if (release === undefined) await destroyMachine(context, { orgId: org_id }, id, { id: app_id });
+/** A release command that has begun is not run a second time, and a one-off may be about to get its row. */
+async function takeIn(context: Context, { id, org_id, app_id, name, release }: Orphan): Promise<number> {
+  const job = jobOf(name);
+  if (job === undefined || release === null)
+    await destroyMachine(context, { orgId: org_id }, id, { id: app_id });
   else
     await insertInstance(context.db, {
       ...{ machine_id: id, app_id, release },
-      ...{ group_name: RELEASE_COMMAND, number: release },
+      ...{ group_name: job.group, number: job.number },
     });
   return 1;
 }
 
 function isOnItsWay({ status, deploy, instances }: AppWork): boolean {
-  const unsettled = instances.some((one) => one.state === "starting" || one.state === "draining");
+  const unsettled = instances.some(
+    ({ state, group_name: group }) => state === "draining" || (state === "starting" && group !== ONE_OFF),
+  );
   return status === "deleting" || deploy !== undefined || unsettled;
 }
 
@@ -135,7 +138,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
   const { coming, deploy, status } = app;
   if (status === "deleting" && app.instances.length === 0) {
     await forgetTemplates(context, app);
-    await removeApp(context.db, app.id);
+    await removeApp(context.db, app);
     return 1;
   }
   const facts = app.instances.map((one) => factOf(context, one, checks.get(one.machine_id)));

@@ -102,6 +102,18 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
   });
 }
 
+/** The live release; undefined: none is, or it has no template. */
+export async function releaseToRun(
+  db: Queries,
+  { id, live }: Pick<AppRow, "id" | "live">,
+): Promise<RunnableRelease | undefined> {
+  const { rows } = await sql<ReleaseWork>`
+    select releases.*, templates.command as image_command from releases
+    left join templates on templates.id = template
+    where app_id = ${id} and number = ${live}`.execute(db);
+  return rows.find(isRunnable);
+}
+
 export function isRunnable(release: ReleaseWork): release is RunnableRelease {
   return release.template !== null;
 }
@@ -111,12 +123,14 @@ export interface Orphan {
   readonly org_id: string;
   readonly app_id: string;
   readonly name: string;
+  /** Of its release; null: it says none. */
+  readonly release: number | null;
 }
 
 /** Machines of apps that no instance has: the process that made them died before it wrote that down. */
 export async function orphans(db: Queries): Promise<Orphan[]> {
   const { rows } = await sql<Orphan>`
-    select id, org_id, owner_id as app_id, name from vms
+    select id, org_id, owner_id as app_id, name, (metadata ->> 'release')::int as release from vms
     where owner_kind = 'app' and status not in ('destroyed', 'destroying')
       and not exists (select 1 from app_instances where machine_id = vms.id)`.execute(db);
   return rows;

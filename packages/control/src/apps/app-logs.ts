@@ -50,7 +50,7 @@ export async function readAppLogs(
   );
   const isSearched = filter.grep !== undefined || filter.since !== undefined || filter.until !== undefined;
   const lines = query.lines ?? (isSearched ? CONSOLE_LINES_MAX : CONSOLE_LINES_DEFAULT);
-  const read = { orgId: caller.orgId, lines, filter, gone };
+  const read = { orgId: caller.orgId, appId: id, lines, filter, gone };
   const maxChars = Math.floor(ANSWER_MAX_CHARS / Math.max(1, instances.length));
   const found: Line[] = [];
   const unavailable: string[] = [];
@@ -102,6 +102,7 @@ function nameOf({ group_name: group, number }: Instance): string {
 
 interface Reading {
   readonly orgId: string;
+  readonly appId: string;
   /** The last ones of each. */
   readonly lines: number;
   readonly filter: LineFilter;
@@ -113,12 +114,14 @@ interface Reading {
 async function linesOfOne(
   context: Context,
   one: Instance,
-  { orgId, lines, filter, maxChars, gone }: Reading,
+  { orgId, appId, lines, filter, maxChars, gone }: Reading,
 ): Promise<Line[]> {
   const address = await hostAddress(context.db, one.host_id);
   if (address === undefined) return [];
   const pieces = await piecesOf(context.hosts.client(address), one, { orgId, lines, gone });
-  const redactor = await redactorOfVm(context, { org_id: orgId, secrets: one.secrets });
+  const redactor = await redactorOfVm(context, {
+    ...{ org_id: orgId, owner_kind: "app", owner_id: appId, secrets: one.secrets },
+  });
   const found: Line[] = [];
   let chars = 0;
   let at: string | null = null;

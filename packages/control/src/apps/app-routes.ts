@@ -1,11 +1,30 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { RequestTiming } from "../http/request-timing.ts";
 import { requestSignal } from "../api/request-signal.ts";
 import { readAppLogs } from "./app-logs.ts";
 import { appOperations } from "./app-operations.ts";
+import { deleteAppSecret, listAppSecrets, setAppSecret } from "./app-secrets.ts";
+import { appVmOperations } from "./app-vm-operations.ts";
+import { deleteOneOff, oneOffCreation } from "./one-offs.ts";
 import { appCreation, deleteApp, getApp, listAppsOf, updateApp } from "./apps.ts";
 import { deleteRoute, listRoutesOf, routeCreation } from "./edge-routes.ts";
 import { cancelDeploy, deployCreation, getDeploy, listDeploysOf, listReleasesOf } from "./deploys.ts";
+
+export const appVmRoutes = routes(appVmOperations, (context) => ({
+  listAppSecrets: (request) => listAppSecrets(context, callerOf(request), request.params.id),
+  setAppSecret: (request) =>
+    setAppSecret(context, callerOf(request), { ...request.params, value: request.body.value }),
+  deleteAppSecret: (request) => deleteAppSecret(context, callerOf(request), request.params),
+  createOneOff: (request, reply) =>
+    oneOffCreation(context, callerOf(request), {
+      ...{ id: request.params.id, request: request.body, timing: new RequestTiming(reply) },
+    }),
+  deleteOneOff: async (request, reply) => {
+    await deleteOneOff(context, callerOf(request), request.params);
+    return reply.status(204).send();
+  },
+}));
 
 export const appRoutes = routes(appOperations, (context) => ({
   createApp: (request) => appCreation(context, callerOf(request), request.body),

@@ -21,6 +21,11 @@ export interface StoredManifest {
   readonly timeout: string;
 }
 
+export interface ReleaseSecret extends AskedSecret {
+  /** It was a secret of the app alone. */
+  readonly own?: true;
+}
+
 declare module "../db/database.ts" {
   interface Tables {
     apps: {
@@ -41,7 +46,7 @@ declare module "../db/database.ts" {
       number: number;
       template: string | null;
       env: Json<Readonly<Record<string, string>>>;
-      secrets: Json<readonly AskedSecret[]>;
+      secrets: Json<readonly ReleaseSecret[]>;
       manifest: Json<StoredManifest>;
       created_by: string | null;
       created_at: Generated<Date>;

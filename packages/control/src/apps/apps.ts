@@ -26,6 +26,7 @@ import {
 } from "./app-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
+import { ONE_OFF } from "./reconcile-app.ts";
 
 export function appCreation(
   context: Context,
@@ -115,7 +116,9 @@ async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App
   const { db } = context;
   const ids = rows.map(({ id }) => id);
   const [deploys, instances] = await Promise.all([lastDeploys(db, ids), instancesOf(db, ids)]);
-  const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
+  // MicroVMs for commands by hand take no part in it.
+  const parts = instances.filter(({ group_name: group }) => group !== ONE_OFF);
+  const byApp = Map.groupBy(parts, ({ app_id }) => app_id);
   return rows.map((row) =>
     shownApp(context, row, {
       deploy: deploys.find(({ app_id }) => app_id === row.id),

@@ -13,7 +13,8 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { Attempt, type Creation } from "../idempotency/create-once.ts";
-import { ofOrganization, requireSecrets, requireToRead } from "../secrets/secrets.ts";
+import { ofApp, ofOrganization, requireSecrets, requireToRead } from "../secrets/secrets.ts";
+import { refuseTwice } from "../vms/creation/vm-secrets.ts";
 import { getTemplate } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
@@ -31,6 +32,8 @@ import {
   type ReleaseRow,
 } from "./app-store.ts";
 import { templateNameOf } from "./app-templates.ts";
+import { ownSecretNames } from "./app-secrets.ts";
+import type { ReleaseSecret } from "./app-tables.ts";
 import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
 import { readManifest } from "./deploy-params.ts";
 
@@ -104,8 +107,8 @@ async function newRelease(
     });
   const before = await releaseBefore(context, app.id, release ?? app.live);
   if (release !== undefined && (before?.template ?? null) === null) throw releaseNotFound(release);
-  const content = contentOf(request, before);
-  await checkContent(context, caller, content);
+  const content = contentOf(request, { before, own: await ownSecretNames(context, caller, app.id) });
+  await checkContent(context, caller, { app, content });
   if (release !== undefined) return { template: before?.template ?? null, ...content, build: undefined };
   if (template !== undefined)
     return { template: await versionOf(context, caller, template), ...content, build: undefined };
@@ -139,24 +142,44 @@ function contentOf(
     build: _build,
     release: _release,
     env,
+    env_changes: changes = {},
     secrets,
     ...manifest
   }: DeployCreateRequest,
-  before: ReleaseRow | undefined,
+  { before, own }: { readonly before: ReleaseRow | undefined; readonly own: readonly string[] },
 ): Content {
+  const asked = (secrets ?? before?.secrets ?? []).filter(
+    (one: ReleaseSecret) => one.own !== true && !own.includes(one.as ?? one.name),
+  );
   return {
-    env: checkEnv(env ?? before?.env ?? {}),
-    secrets: secrets ?? before?.secrets ?? [],
+    env: checkEnv(changed(env ?? before?.env ?? {}, changes)),
+    secrets: [...asked, ...own.map((name) => ({ name, own: true as const }))],
     manifest: readManifest(manifest, before?.manifest),
   };
 }
 
+function changed(
+  env: Readonly<Record<string, string>>,
+  changes: NonNullable<DeployCreateRequest["env_changes"]>,
+): Record<string, string> {
+  const kept = Object.entries(env).filter(([name]) => changes[name] === undefined);
+  const set = Object.entries(changes).flatMap(([name, value]) =>
+    value === null ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries([...kept, ...set]);
+}
+
 /** Secrets of the release before need the scope, too: who says the command reads them. */
-async function checkContent(context: Context, caller: Caller, content: Content): Promise<void> {
+async function checkContent(
+  context: Context,
+  caller: Caller,
+  { app, content }: { readonly app: AppRow; readonly content: Content },
+): Promise<void> {
   if (content.secrets.length > 0) {
     requireToRead(caller);
     const names = content.secrets.map(({ name }) => name);
-    await requireSecrets(context, ofOrganization(caller), names);
+    await requireSecrets(context, [ofOrganization(caller), ofApp(caller, app.id)], names);
+    refuseTwice(content.secrets, content.env);
   }
   const bytes = Buffer.byteLength(JSON.stringify(content));
   if (bytes <= RELEASE_MAX_BYTES) return;

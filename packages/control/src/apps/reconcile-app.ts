@@ -12,6 +12,9 @@ import type { InstanceRow } from "./app-store.ts";
 /** Group of the microVM that runs a release command. No group of an app can have this name. */
 export const RELEASE_COMMAND = "release_command";
 
+/** Group of microVMs for commands by hand. */
+export const ONE_OFF = "one_off";
+
 export interface InstanceFact extends Pick<
   InstanceRow,
   "machine_id" | "release" | "group_name" | "number" | "state"
@@ -69,7 +72,7 @@ export type AppAction =
   | { readonly kind: "rollBack"; readonly message: string; readonly instance: InstanceFact };
 
 export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
-  const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND);
+  const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND && group !== ONE_OFF);
   const fault = app.deploy && deployFault({ ...app, deploy: app.deploy }, instances);
   if (fault !== undefined) return [fault];
   const regret = watchFault(app, instances);
@@ -89,7 +92,11 @@ export function appActions(app: AppFact, all: readonly InstanceFact[]): AppActio
       ? kept.map((instance) => ({ kind: "destroy", instance }) as const)
       : []),
     ...all
-      .filter((one) => one.group_name === RELEASE_COMMAND && isOver(app, one))
+      .filter((one) =>
+        one.group_name === ONE_OFF
+          ? isOneOffOver(app, one)
+          : one.group_name === RELEASE_COMMAND && isOver(app, one),
+      )
       .map((instance) => ({ kind: "destroy", instance }) as const),
     ...ended.map(
       (instance) => ({ kind: instance.state === "draining" ? "destroy" : "replace", instance }) as const,
@@ -104,6 +111,10 @@ function isOver({ preparing, isDeleting, deploy }: AppFact, { release, state }: 
   if (isDeleting) return true;
   if (state === "failed") return deploy !== undefined || preparing !== undefined;
   return release !== preparing;
+}
+
+function isOneOffOver({ isDeleting }: AppFact, { end, state }: InstanceFact): boolean {
+  return isDeleting || end !== undefined || state === "draining";
 }
 
 /** Why the deploy has failed, where it has. */

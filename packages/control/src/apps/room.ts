@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
 import { appDeployer } from "./app-deployer.ts";
-import { appRoutes } from "./app-routes.ts";
+import { appRoutes, appVmRoutes } from "./app-routes.ts";
 
 declare module "../context.ts" {
   interface Services {
@@ -10,7 +10,7 @@ declare module "../context.ts" {
 }
 
 export const appsRoom = {
-  routes: [appRoutes],
+  routes: [appRoutes, appVmRoutes],
   ownActs: ["deploy.fail", "deploy.rollback"],
   services: [
     {

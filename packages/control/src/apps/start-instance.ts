@@ -4,10 +4,11 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { Context } from "../context.ts";
 import { createOwnedMachine } from "../machines/owned-machines.ts";
-import { insertInstance } from "./app-store.ts";
+import { insertInstance, type AppRow } from "./app-store.ts";
+import { ownSecretNames } from "./app-secrets.ts";
 import type { AppWork, RunnableRelease } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
-import { RELEASE_COMMAND } from "./reconcile-app.ts";
+import { ONE_OFF, RELEASE_COMMAND } from "./reconcile-app.ts";
 
 interface Seat {
   readonly group: string;
@@ -28,7 +29,10 @@ export async function startInstance(
     const { id } = await createOwnedMachine(context, {
       orgId: app.org_id,
       owner: { kind: "app", id: app.id, name: app.name },
-      request: machineRequest(app, release, seat),
+      request: machineRequest(app, release, {
+        seat,
+        own: await ownSecretNames(context, { orgId: app.org_id }, app.id),
+      }),
       service: DEPLOYER,
     });
     const row = { machine_id: id, app_id: app.id, release: release.number, group_name: group, number };
@@ -43,16 +47,22 @@ export async function startInstance(
   }
 }
 
-/** It is not started again by itself: another one takes its place, on whichever host. */
-function machineRequest(
-  app: AppWork,
-  { manifest, template, env, secrets, number: release, image_command: own }: RunnableRelease,
-  { group, number }: Seat,
+/** After which a microVM for commands by hand ends, where its client is gone. */
+const ONE_OFF_IDLE = "10m";
+
+/**
+ * It is not started again by itself: another one takes its place, on whichever host. `own`: secrets of the app
+ * alone that there are; those that are deleted keep no instance from starting.
+ */
+export function machineRequest(
+  app: Pick<AppRow, "name">,
+  { manifest, template, env, secrets: given, number: release, image_command: ofImage }: RunnableRelease,
+  { seat: { group, number }, own }: { readonly seat: Seat; readonly own: readonly string[] },
 ): MachineCreateRequest {
-  const isJob = group === RELEASE_COMMAND;
-  const { command = own ?? undefined, size } = isJob
-    ? { command: manifest.release_command }
-    : (manifest.processes[group] ?? {});
+  const isOneOff = group === ONE_OFF;
+  const { command = isOneOff ? undefined : (ofImage ?? undefined), size } =
+    group === RELEASE_COMMAND ? { command: manifest.release_command } : (manifest.processes[group] ?? {});
+  const secrets = given.filter((one) => one.own !== true || own.includes(one.name));
   const service = manifest.services.find((one) => one.group === group);
   return {
     ...{ template, name: `${app.name}/${group}.${number}` },
@@ -63,11 +73,12 @@ function machineRequest(
     ...(command !== undefined && { command }),
     ...(size !== undefined && { size }),
     ...(service !== undefined && { check: service.check }),
+    ...(isOneOff && { stop_after_idle: ONE_OFF_IDLE }),
   };
 }
 
-/** The number in the name of a machine that runs a release command; undefined: it is another one. */
-export function releaseOfJob(name: string): number | undefined {
-  const [, number] = /\/release_command\.(\d+)$/.exec(name) ?? [];
-  return number === undefined ? undefined : Number(number);
+/** Seat of a machine that is no instance of a group, by its name; undefined: it is one. */
+export function jobOf(name: string): Seat | undefined {
+  const [, group, number] = /\/(\w+)\.(\d+)$/.exec(name) ?? [];
+  return group === RELEASE_COMMAND || group === ONE_OFF ? { group, number: Number(number) } : undefined;
 }

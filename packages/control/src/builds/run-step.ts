@@ -66,7 +66,7 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
     stop,
   );
   const names = run.secrets.map(({ name }) => name);
-  const redactor = await redactorOf(context, ofOrganization({ orgId: step.org_id }), names);
+  const redactor = await redactorOf(context, [ofOrganization({ orgId: step.org_id })], names);
   const output = await client.executions.follow(ref, { after: step.position, hold: true }, stop);
   using log = new StepLog(context, step, redactor);
   const startMs = performance.now();

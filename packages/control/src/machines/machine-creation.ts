@@ -35,7 +35,7 @@ export function machineCreation(
   };
 }
 
-interface NewMachineRequest {
+export interface NewMachineRequest {
   readonly caller: Caller;
   readonly request: MachineCreateRequest;
   readonly timing: Pick<RequestTiming, "measure" | "measureStart">;
@@ -48,7 +48,7 @@ export async function createMachine(
   { caller, request, timing, owner }: NewMachineRequest,
   attempt: Attempt,
 ): Promise<MachineRow> {
-  const params = await readMachineParams(context, caller, request);
+  const params = await readMachineParams(context, caller, { request, owner });
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await timing.measure("place", () =>
       takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, attempt }),

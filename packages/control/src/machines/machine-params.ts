@@ -11,6 +11,7 @@ import {
 import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
+import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { StoredCheck } from "../db/tables/machine-tables.ts";
@@ -51,12 +52,12 @@ export interface MachineParams {
 export async function readMachineParams(
   context: Context,
   caller: Caller,
-  request: MachineCreateRequest,
+  { request, owner }: { readonly request: MachineCreateRequest; readonly owner?: VmOwner | undefined },
 ): Promise<MachineParams> {
   const fields = readFields(request);
   const origin = await readOrigin(context, caller, { noun: "machine", request });
   await checkInjected(context, caller, request.egress);
-  const given = await askedSecrets(context, caller, { ...request, env: fields.env });
+  const given = await askedSecrets(context, caller, { ...request, env: fields.env, owner });
   const begun = origin.kind === "template" ? fields : { ...fields, ...ofSnapshot(origin.snapshot, request) };
   const { command, env } = begun;
   if (command !== null) checkTogether({ command, env: { ...env, ...given.values } });

@@ -37,7 +37,7 @@ async function injectionOf(
   { id, org_id, rules }: { id: string; org_id: string; rules: readonly InjectRule[] },
 ): Promise<Injection> {
   const names = [...new Set(rules.map(({ secret }) => secret))];
-  const opened = await openSecrets(context, ofOrganization({ orgId: org_id }), names);
+  const opened = await openSecrets(context, [ofOrganization({ orgId: org_id })], names);
   // Others are refused like one that is not there.
   const fitting = [...opened].filter(([, { value }]) => {
     const bytes = Buffer.byteLength(value);

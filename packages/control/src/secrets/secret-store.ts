@@ -99,12 +99,16 @@ export async function removeSecret(
   return (numAffectedRows ?? 0n) > 0n;
 }
 
-/** Ids of the VMs that were given it and have not ended. */
-export async function vmsWith(db: Queries, orgId: string, name: string): Promise<string[]> {
+/** Ids of the VMs that were given it and have not ended: those of an app where it is one of that. */
+export async function vmsWith(
+  db: Queries,
+  { orgId, appId }: { readonly orgId: string; readonly appId: string | null },
+  name: string,
+): Promise<string[]> {
   const given = JSON.stringify([{ name }]);
   const { rows } = await sql<{ id: string }>`
     select id from vms where org_id = ${orgId} and status not in ('destroyed', 'destroying', 'failed', 'stopped')
-      and secrets @> ${given}::jsonb
+      and secrets @> ${given}::jsonb and (${appId}::text is null or owner_kind = 'app' and owner_id = ${appId})
     order by id`.execute(db);
   return rows.map(({ id }) => id);
 }

@@ -1,8 +1,8 @@
-// Secrets of an organization. A value comes in by `setSecret` and leaves by `openSecrets`, on its way into a
+// Secrets of an organization, and of its apps. A value comes in by `setSecret` and leaves by `openSecrets`, on its way into a
 // microVM, and by `redactorOf`, to be found in output: no call of the API reads one back.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";
+import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX, VM_SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";
 import type {
   Secret,
   SecretDeleted,
@@ -33,6 +33,25 @@ import {
 
 export function ofOrganization({ orgId }: Pick<Caller, "orgId">): SecretScope {
   return { orgId, scope: "organization" };
+}
+
+const APP = "app:";
+
+/** Secrets of one app alone, which goes with them. */
+export function ofApp({ orgId }: Pick<Caller, "orgId">, appId: string): SecretScope {
+  return { orgId, scope: APP + appId };
+}
+
+/** Owner of a VM, as its row has it. */
+interface VmOwnerColumns {
+  readonly org_id: string;
+  readonly owner_kind: string | null;
+  readonly owner_id: string | null;
+}
+
+/** Scopes in which a VM finds its secrets; a later one counts more. */
+export function scopesOfVm({ org_id: orgId, owner_kind: kind, owner_id: id }: VmOwnerColumns): SecretScope[] {
+  return [ofOrganization({ orgId }), ...(kind === "app" && id !== null ? [ofApp({ orgId }, id)] : [])];
 }
 
 export async function listSecrets({ db }: Context, scope: SecretScope): Promise<SecretList> {
@@ -103,10 +122,11 @@ export async function deleteSecret(
     // A policy that is being stored with it is stored before, and told, or after, and refused its value.
     await lockOrganization(transaction, scope.orgId);
     if (!(await removeSecret(transaction, scope, name))) throw notFound(name);
-    await tellRooms(context, transaction, { orgId: scope.orgId, name });
+    await tellRooms(context, transaction, { ...scope, name });
   });
   wake("vm-cleanup");
-  return { name, still_in: await vmsWith(db, scope.orgId, name) };
+  const appId = scope.scope.startsWith(APP) ? scope.scope.slice(APP.length) : null;
+  return { name, still_in: await vmsWith(db, { orgId: scope.orgId, appId }, name) };
 }
 
 export interface OpenSecret {
@@ -114,16 +134,22 @@ export interface OpenSecret {
   readonly value: string;
 }
 
-/** Those of these names that there are. Throws `secrets_unavailable` or `secret_damaged`. */
+/**
+ * Those of these names that there are; of two scopes that have a name the later one counts. Throws
+ * `secrets_unavailable` or `secret_damaged`.
+ */
 export async function openSecrets(
   { db, sealing }: Pick<Context, "db" | "sealing">,
-  scope: SecretScope,
+  scopes: readonly SecretScope[],
   names: readonly string[],
 ): Promise<ReadonlyMap<string, OpenSecret>> {
-  const [rows, open] = await Promise.all([findSealed(db, scope, names), sealing.opener(db, scope.orgId)]);
-  return new Map(
-    rows.map((row) => [row.name, { version: row.version, value: open(sealedFor(row), row.sealed_value) }]),
-  );
+  const found = scopes.map(async (scope) => {
+    const [rows, open] = await Promise.all([findSealed(db, scope, names), sealing.opener(db, scope.orgId)]);
+    return rows.map(
+      (row) => [row.name, { version: row.version, value: open(sealedFor(row), row.sealed_value) }] as const,
+    );
+  });
+  return new Map((await Promise.all(found)).flat());
 }
 
 /** Throws `forbidden` where the caller may not read secrets. Giving them to a VM or a host needs that, too. */
@@ -134,13 +160,14 @@ export function requireToRead(caller: Pick<Caller, "scopes">): void {
   });
 }
 
-/** Throws `secret_not_found` where there is none of one of these names. */
+/** Throws `secret_not_found` where there is none of one of these names in any of the scopes. */
 export async function requireSecrets(
   { db }: Pick<Context, "db">,
-  scope: SecretScope,
+  scopes: readonly SecretScope[],
   names: readonly string[],
 ): Promise<void> {
-  const found = new Set((await findSealed(db, scope, names)).map(({ name }) => name));
+  const rows = await Promise.all(scopes.map((scope) => findSealed(db, scope, names)));
+  const found = new Set(rows.flat().map(({ name }) => name));
   const missing = names.find((name) => !found.has(name));
   if (missing !== undefined) throw notFound(missing);
 }
@@ -154,17 +181,26 @@ const REDACTED_MAX_BYTES = 8 * 1024 + 64;
  * KiB, and none of a secret that is deleted. Throws `secrets_unavailable`.
  */
 export async function redactorOf(
-  { db, sealing, log }: Pick<Context, "db" | "sealing" | "log">,
-  scope: SecretScope,
+  context: Pick<Context, "db" | "sealing" | "log">,
+  scopes: readonly SecretScope[],
   names: readonly string[],
 ): Promise<Redactor> {
   if (names.length === 0) return new Redactor([]);
+  const values = await Promise.all(scopes.map((scope) => newestValues(context, scope, names)));
+  return new Redactor(values.flat());
+}
+
+async function newestValues(
+  { db, sealing, log }: Pick<Context, "db" | "sealing" | "log">,
+  scope: SecretScope,
+  names: readonly string[],
+): Promise<string[]> {
   const bounds = { names, count: REDACTED_VERSIONS, maxBytes: REDACTED_MAX_BYTES };
   const [rows, open] = await Promise.all([
     findNewestVersions(db, scope, bounds),
     sealing.opener(db, scope.orgId),
   ]);
-  const values = rows.flatMap((row) => {
+  return rows.flatMap((row) => {
     try {
       return [open(sealedFor(row), row.sealed_value)];
     } catch (error) {
@@ -173,33 +209,33 @@ export async function redactorOf(
       return [];
     }
   });
-  return new Redactor(values);
 }
 
 /** Those of one organization are changed one after the other, and not while it is deleted. */
 async function changing(
   context: Context,
-  { orgId }: SecretScope,
+  scope: SecretScope,
   change: (transaction: Queries) => Promise<SecretRow>,
 ): Promise<Secret> {
   const { db, wake } = context;
   const row = await db.transaction().execute(async (transaction) => {
-    if (!(await lockOrganization(transaction, orgId)))
+    if (!(await lockOrganization(transaction, scope.orgId)))
       throw new SkerryError("organization_not_found", "There is no such organization.");
     const written = await change(transaction);
-    await tellRooms(context, transaction, { orgId, name: written.name });
+    await tellRooms(context, transaction, { ...scope, name: written.name });
     return written;
   });
   wake("vm-cleanup");
   return shown(row);
 }
 
-/** Runs in the transaction that changes the secret. */
+/** Runs in the transaction that changes the secret. Those of apps are in no rule of egress. */
 async function tellRooms(
   { rooms }: Pick<Context, "rooms">,
   transaction: Queries,
-  changed: { readonly orgId: string; readonly name: string },
+  { scope, ...changed }: SecretScope & { readonly name: string },
 ): Promise<void> {
+  if (scope.startsWith(APP)) return;
   for (const room of rooms) await room.onSecretChanged?.(transaction, changed);
 }
 
@@ -236,8 +272,9 @@ function checkValue(value: string): void {
 
 async function refuseTooMany(transaction: Queries, scope: SecretScope): Promise<void> {
   const used = await countSecrets(transaction, scope);
-  if (used >= SECRETS_MAX)
-    throw boundReached({ quota: "secrets", nouns: "secrets", used, limit: SECRETS_MAX });
+  // All of an app's are in each of its instances.
+  const limit = scope.scope.startsWith(APP) ? VM_SECRETS_MAX : SECRETS_MAX;
+  if (used >= limit) throw boundReached({ quota: "secrets", nouns: "secrets", used, limit });
 }
 
 function notFound(name: string): SkerryError {

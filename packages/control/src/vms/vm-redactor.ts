@@ -4,21 +4,23 @@ import { sql } from "kysely";
 import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Context } from "../context.ts";
 import type { Redactor } from "@skerry/contract/secrets/redactor";
-import { ofOrganization, redactorOf } from "../secrets/secrets.ts";
+import { redactorOf, scopesOfVm } from "../secrets/secrets.ts";
 
 interface VmWithSecrets {
   readonly org_id: string;
+  readonly owner_kind: string | null;
+  readonly owner_id: string | null;
   readonly secrets: readonly ShownSecret[] | null;
 }
 
-export function redactorOfVm(context: Context, { org_id, secrets }: VmWithSecrets): Promise<Redactor> {
+export function redactorOfVm(context: Context, { secrets, ...row }: VmWithSecrets): Promise<Redactor> {
   const names = (secrets ?? []).map(({ name }) => name);
-  return redactorOf(context, ofOrganization({ orgId: org_id }), names);
+  return redactorOf(context, scopesOfVm(row), names);
 }
 
 /** The same of a VM whose row is not at hand. */
 export async function redactorOfVmId(context: Context, id: string): Promise<Redactor> {
   const { rows } = await sql<VmWithSecrets>`
-    select org_id, secrets from vms where id = ${id}`.execute(context.db);
-  return redactorOfVm(context, rows[0] ?? { org_id: "", secrets: null });
+    select org_id, owner_kind, owner_id, secrets from vms where id = ${id}`.execute(context.db);
+  return redactorOfVm(context, rows[0] ?? { org_id: "", owner_kind: null, owner_id: null, secrets: null });
 }

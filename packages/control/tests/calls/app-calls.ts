@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
 import type { World } from "../support/world.ts";
 import { call, type Prepare } from "./call.ts";
 
@@ -20,6 +21,19 @@ export const appCalls = {
     const { body } = await world.call<{ id: string }>("POST", `${app}/routes`, { body: { group: "web" } });
     return call("DELETE", `${app}/routes/${body.id}`);
   },
+  listAppSecrets: async (world) => call("GET", `${await newApp(world)}/secrets`),
+  setAppSecret: async (world) => call("PUT", `${await newApp(world)}/secrets/API_KEY`, { value: "hush" }),
+  deleteAppSecret: async (world) => {
+    const path = `${await newApp(world)}/secrets/API_KEY`;
+    await world.call("PUT", path, { body: { value: "hush" } });
+    return call("DELETE", path);
+  },
+  createOneOff: async (world) => call("POST", `${await liveApp(world)}/one-offs`, {}),
+  deleteOneOff: async (world) => {
+    const path = `${await liveApp(world)}/one-offs`;
+    const { body } = await world.call<{ id: string }>("POST", path, { body: {} });
+    return call("DELETE", `${path}/${body.id}`);
+  },
   listReleases: async (world) => call("GET", `${await newApp(world)}/releases`),
 } satisfies Readonly<Record<string, Prepare>>;
 
@@ -27,6 +41,16 @@ export const appCalls = {
 async function newApp(world: World): Promise<string> {
   const { body } = await world.call<{ id: string }>("POST", "/v1/apps", { body: { name: newName() } });
   return `/v1/apps/${body.id}`;
+}
+
+/** One whose first release is live: what brings it there is not what is called. */
+async function liveApp(world: World): Promise<string> {
+  const path = await newApp(world);
+  await world.call("POST", `${path}/deploys`, { body: { template: "base" } });
+  const id = path.slice("/v1/apps/".length);
+  await sql`update deploys set status = 'live', finished_at = now() where app_id = ${id}`.execute(world.db);
+  await sql`update apps set live = 1 where id = ${id}`.execute(world.db);
+  return path;
 }
 
 async function newDeploy(world: World): Promise<string> {

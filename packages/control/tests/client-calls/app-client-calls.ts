@@ -18,5 +18,13 @@ export const appClientCalls = {
   createRoute: { cli: "route create {id} --path-prefix /api --group web --json" },
   listRoutes: { cli: "route list {id}", gives: { cli: expect.any(String) } },
   deleteRoute: { cli: "route delete {id} {route}", gives: { cli: expect.stringMatching(/ deleted\n$/) } },
+  listAppSecrets: { cli: "secret list --app {id} --json" },
+  setAppSecret: { cli: "secret set API_KEY --app {id} --stage --json", input: "hush\n" },
+  deleteAppSecret: {
+    cli: "secret delete API_KEY --app {id}",
+    gives: { cli: expect.stringMatching(/^API_KEY deleted/) },
+  },
+  createOneOff: { cli: leftOut("`skerry app run` deletes it again: packages/cli/tests/apps.test.ts") },
+  deleteOneOff: { cli: leftOut("`skerry app run` deletes it: packages/cli/tests/apps.test.ts") },
   listReleases: { cli: "app releases {id}", gives: { cli: expect.any(String) } },
 } satisfies Partial<Readonly<Record<OperationId, ClientCall>>>;

@@ -1927,6 +1927,8 @@ class DeployCreateRequest(TypedDict, total=False):
     release: int
     #: Environment of all instances. Default: that of the release before.
     env: Dict[str, str]
+    #: Variables that are set beside those of `env`, or of the release before; null takes one away.
+    env_changes: Dict[str, Optional[str]]
     #: Secrets of the organization to have in the environment. Each start gives it their versions of that moment. Needs
     #: the scope `secrets:read` as well, because what runs in the VM reads them.
     secrets: List[DeployCreateRequestSecrets]
@@ -3204,6 +3206,11 @@ class MoveList(TypedDict):
 
 class NoFields(TypedDict):
     pass
+
+
+class OneOffRequest(TypedDict, total=False):
+    #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
+    size: SizeName
 
 
 class Organization(TypedDict):

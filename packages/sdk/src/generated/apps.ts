@@ -3,8 +3,11 @@
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
 import type { AppLogs } from "@skerry/contract/apps/app-logs";
 import type { Deploy } from "@skerry/contract/apps/deploy";
+import type { OneOffRequest } from "@skerry/contract/apps/one-off";
 import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
 import type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
+import type { Machine } from "@skerry/contract/machines/machine";
+import type { Secret, SecretDeleted, SecretList, SecretSetRequest } from "@skerry/contract/secrets/secret";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
@@ -255,6 +258,89 @@ export class Apps {
   releasesPage(id: string, query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Release>> {
     return this.http.json<Page<Release>>(
       { method: "GET", path: `/v1/apps/${segment(id)}/releases`, query: { ...query } },
+      options,
+    );
+  }
+
+  /**
+   * List secrets of an app. Those of the app alone, without their values, which no call tells.
+   *
+   * Needs the scope `secrets:read`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  async secrets(id: string, options: CallOptions = {}): Promise<Secret[]> {
+    return (
+      await this.http.json<SecretList>({ method: "GET", path: `/v1/apps/${segment(id)}/secrets` }, options)
+    ).items;
+  }
+
+  /**
+   * Set a secret of an app. Adds a version with this value. Instances of the next deploy have it in
+   * their environment, also where the organization has a secret of the name. In the place of JSON
+   * the request can have the value itself, as `application/octet-stream`.
+   *
+   * Needs the scope `secrets:write`.
+   *
+   * Errors of its own: `app_not_found`, `app_deleting`, `quota_exceeded`, `secret_damaged`,
+   * `secrets_unavailable`.
+   */
+  setSecret(id: string, name: string, request: SecretSetRequest, options: CallOptions = {}): Promise<Secret> {
+    return this.http.json<Secret>(
+      { method: "PUT", path: `/v1/apps/${segment(id)}/secrets/${segment(name)}`, json: request },
+      options,
+    );
+  }
+
+  /**
+   * Delete a secret of an app. With all its versions. Instances that have it keep it until the next
+   * deploy; the answer names them.
+   *
+   * Needs the scope `secrets:write`.
+   *
+   * Errors of its own: `app_not_found`, `secret_not_found`.
+   */
+  deleteSecret(id: string, name: string, options: CallOptions = {}): Promise<SecretDeleted> {
+    return this.http.json<SecretDeleted>(
+      { method: "DELETE", path: `/v1/apps/${segment(id)}/secrets/${segment(name)}` },
+      options,
+    );
+  }
+
+  /**
+   * Create a machine for commands. A machine with the template, the environment and the secrets of
+   * the release that is live, in which nothing of the app runs: for commands by hand. It ends when
+   * it is deleted, or when nothing has run in it for ten minutes. With secrets it needs
+   * `secrets:read` as well.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `host_unavailable`, `guest_failed`, `guest_timeout`, `secret_damaged`,
+   * `secrets_unavailable`, `invalid_env`, `host_draining`, `no_capacity` and others.
+   */
+  createOneOff(id: string, request: OneOffRequest, options: CreateOptions = {}): Promise<Machine> {
+    return this.http.json<Machine>(
+      {
+        method: "POST",
+        path: `/v1/apps/${segment(id)}/one-offs`,
+        json: request,
+        headers: keyHeader(options),
+        creates: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete a machine for commands.
+   *
+   * Needs the scope `apps:write`.
+   *
+   * Errors of its own: `app_not_found`, `machine_not_found`.
+   */
+  async deleteOneOff(id: string, machine: string, options: CallOptions = {}): Promise<void> {
+    await this.http.done(
+      { method: "DELETE", path: `/v1/apps/${segment(id)}/one-offs/${segment(machine)}` },
       options,
     );
   }

@@ -10,6 +10,7 @@ export type { SnapshotFilter } from "./snapshots.ts";
 export type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
 export type { AppLogs } from "@skerry/contract/apps/app-logs";
 export type { Deploy } from "@skerry/contract/apps/deploy";
+export type { OneOffRequest } from "@skerry/contract/apps/one-off";
 export type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
 export type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
 export type { AuditEvent } from "@skerry/contract/audit/audit-event";
@@ -23,6 +24,7 @@ export type {
   LimitsChangeRequest,
   OrganizationLimitsReport,
 } from "@skerry/contract/limits/limits-report";
+export type { Machine } from "@skerry/contract/machines/machine";
 export type { Move } from "@skerry/contract/moves/move";
 export type {
   Me,

@@ -7,7 +7,9 @@ import { CliError, exitCodes } from "../../errors/errors.ts";
 import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { addDeedCommand, addEachCommand, addListCommand } from "../resources/resource-commands.ts";
+import { registerEnv } from "./app-env.ts";
 import { registerDeployCommands } from "./deploy.ts";
+import { registerOneOffs } from "./one-off.ts";
 import { registerRouteCommands } from "./route.ts";
 
 const named: readonly [string, string] = ["<app>", "name or id of the app"];
@@ -51,6 +53,8 @@ export function registerAppCommands(program: Command, cli: Cli): void {
     print: (one) => printApp(cli, one),
   });
   registerScale(app, cli);
+  registerEnv(app, cli);
+  registerOneOffs(app, cli);
   registerLists(app, cli);
   addEachCommand(app, cli, {
     name: "destroy",

@@ -73,7 +73,7 @@ function registerDeploy(program: Command, cli: Cli): void {
   );
 }
 
-function addFollowFlags(command: Command): Command {
+export function addFollowFlags(command: Command): Command {
   return command
     .option("--detach", "do not wait until it is live")
     .option("--json", "print the deploy as JSON, as the API has it");

@@ -6,9 +6,10 @@ import type { Secret } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors/errors.ts";
-import { addExamples, wholeNumber } from "../../input/options.ts";
+import { addExamples, given, wholeNumber } from "../../input/options.ts";
 import { readSecret } from "../../input/read-secret.ts";
 import { relativeTime } from "../../output/relative-times.ts";
+import { deployAgain } from "../apps/deploy-again.ts";
 import { addDeedCommand, addEachCommand, addListCommand } from "../resources/resource-commands.ts";
 import { readEnvFile } from "../vms/env-flags.ts";
 import { forEach } from "../vms/vm-list.ts";
@@ -23,23 +24,45 @@ export function registerSecretCommands(program: Command, cli: Cli): void {
   registerSet(secret, cli);
   registerImport(secret, cli);
   registerRollback(secret, cli);
-  addEachCommand(secret, cli, {
+  const remove: Command = addEachCommand(secret, cli, {
     name: "delete",
     description: "Delete secrets with all their versions.",
-    examples: ["skerry secret delete API_KEY"],
+    examples: ["skerry secret delete API_KEY", "skerry secret delete API_KEY --app shop"],
     argument: ["<name...>", "names of secrets"],
-    act: async ({ secrets }, name, options) => {
-      const { still_in: vms } = await secrets.delete(name, options);
+    act: async ({ secrets, apps }, name, options) => {
+      const { app } = remove.opts<AppFlag>();
+      const deleted =
+        app === undefined ? secrets.delete(name, options) : apps.deleteSecret(app, name, options);
+      const { still_in: vms } = await deleted;
       return vms.length === 0 ? `${name} deleted` : `${name} deleted; still in ${vms.join(", ")}`;
     },
   });
+  addAppFlag(remove);
+}
+
+interface AppFlag {
+  readonly app?: string;
+}
+
+function addAppFlag(command: Command): Command {
+  return command.option(
+    "--app <name>",
+    "name or id of the app whose own secret it is (default: the organization's)",
+  );
 }
 
 function registerList(secret: Command, cli: Cli): void {
-  addListCommand<Secret>(secret, cli, {
-    description: "List the secrets of the organization, without their values.",
-    examples: ["skerry secret list", "skerry secret list --json | jq -r '.items[].name'"],
-    read: ({ secrets }, _query, options) => secrets.list(options),
+  const list: Command = addListCommand<Secret>(secret, cli, {
+    description: "List the secrets of the organization or of an app, without their values.",
+    examples: [
+      "skerry secret list",
+      "skerry secret list --app shop",
+      "skerry secret list --json | jq -r '.items[].name'",
+    ],
+    read: ({ secrets, apps }, _query, options) => {
+      const { app } = list.opts<AppFlag>();
+      return app === undefined ? secrets.list(options) : apps.secrets(app, options);
+    },
     columns: [
       ["NAME", ({ name }) => name],
       ["VERSION", ({ version }) => String(version)],
@@ -49,6 +72,7 @@ function registerList(secret: Command, cli: Cli): void {
     ],
     layout: { whole: [1, 2, 3], minor: [4, 2] },
   });
+  addAppFlag(list);
 }
 
 function registerShow(secret: Command, cli: Cli): void {
@@ -70,6 +94,13 @@ function registerShow(secret: Command, cli: Cli): void {
   });
 }
 
+interface SetFlags extends AppFlag {
+  readonly fromFile?: string;
+  readonly stage?: boolean;
+  readonly detach?: boolean;
+  readonly json?: boolean;
+}
+
 function registerSet(secret: Command, cli: Cli): void {
   const command = secret
     .command("set")
@@ -78,22 +109,29 @@ function registerSet(secret: Command, cli: Cli): void {
     )
     .argument("<name>", "letters, digits and _, as of an environment variable")
     .option("--from-file <file>", "take the value from a file, as it is")
-    .option("--json", "print JSON, as the API has it")
-    .action(
-      async (name: string, flags: { readonly fromFile?: string; readonly json?: boolean }, self: Command) => {
-        const client = await cli.client(self);
-        const value =
-          flags.fromFile === undefined ? await typedValue() : await readFile(flags.fromFile, "utf8");
-        const set = await client.secrets.set(name, { value }, { signal: cli.signal });
-        if (flags.json === true) return cli.output.json(set);
-        await cli.output.note(`${set.name} has version ${set.version}.`);
-      },
-    );
+    .option("--stage", "of an app: do not deploy it now; its next deploy has the value")
+    .option("--detach", "of an app: do not wait until it is live with the value")
+    .option("--json", "print JSON, as the API has it");
+  addAppFlag(command).action(async (name: string, flags: SetFlags, self: Command) => {
+    const client = await cli.client(self);
+    const value = flags.fromFile === undefined ? await typedValue() : await readFile(flags.fromFile, "utf8");
+    const { app } = flags;
+    const options = { signal: cli.signal };
+    const set =
+      app === undefined
+        ? await client.secrets.set(name, { value }, options)
+        : await client.apps.setSecret(app, name, { value }, options);
+    if (flags.json === true) await cli.output.json(set);
+    else await cli.output.note(`${set.name} has version ${set.version}.`);
+    if (app !== undefined && flags.stage !== true)
+      await deployAgain(cli, client, { app, flags: given({ detach: flags.detach }) });
+  });
   addExamples(
     command,
     "skerry secret set API_KEY",
     "pass show api | skerry secret set API_KEY",
     "skerry secret set TLS_KEY --from-file key.pem",
+    "skerry secret set API_KEY --app shop < key.txt",
   );
 }
 

@@ -32,7 +32,7 @@ export function registerVmShell(parent: Command, cli: Cli, vm: VmNoun): void {
         env: await envOf(flags),
         command: words.length === 0 ? undefined : shellCommand(words),
       });
-      await open(cli, vm, { text, asked, self });
+      await openShell(cli, vm, { text, asked, self });
     });
   addEnvFlags(command).addHelpText("after", NOTES);
   addExamples(
@@ -54,7 +54,7 @@ export function registerVmAttach(parent: Command, cli: Cli, vm: VmNoun): void {
     .action(
       async (text: string, execution: string, flags: { readonly readOnly?: boolean }, self: Command) => {
         const asked = { execution, ...given({ readOnly: flags.readOnly }) };
-        await open(cli, vm, { text, asked, self });
+        await openShell(cli, vm, { text, asked, self });
       },
     );
   addExamples(command, `skerry ${noun} attach ${id} exe_01jd3...`);
@@ -70,7 +70,8 @@ interface Opening {
   readonly self: Command;
 }
 
-async function open(cli: Cli, vm: VmNoun, { text, asked, self }: Opening): Promise<void> {
+/** `text`: name or id of the VM. */
+export async function openShell(cli: Cli, vm: VmNoun, { text, asked, self }: Opening): Promise<void> {
   cli.failedExitCode = exitCodes.notRun;
   const client = await cli.client(self);
   const terminal = new RawTerminal();

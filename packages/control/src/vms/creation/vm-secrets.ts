@@ -3,16 +3,23 @@
 
 import { sql } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
+import type { VmOwner } from "@skerry/contract/vms/owner";
 import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import type { Queries } from "../../db/database.ts";
-import { ofOrganization, openSecrets, requireToRead } from "../../secrets/secrets.ts";
+import { openSecrets, requireToRead, scopesOfVm } from "../../secrets/secrets.ts";
 import { checkEnv } from "../../values/check-env.ts";
 
 export interface AskedSecret {
   readonly name: string;
   readonly as?: string;
+}
+
+/** Organization and owner of a VM. */
+interface Tenant {
+  readonly orgId: string;
+  readonly owner?: VmOwner | undefined;
 }
 
 type Variables = Readonly<Record<string, string>>;
@@ -30,11 +37,19 @@ export interface GivenSecrets {
 export async function askedSecrets(
   context: Context,
   caller: Caller,
-  { secrets: asked = [], env }: { readonly secrets?: readonly AskedSecret[]; readonly env: Variables },
+  {
+    secrets: asked = [],
+    env,
+    owner,
+  }: {
+    readonly secrets?: readonly AskedSecret[];
+    readonly env: Variables;
+    readonly owner?: VmOwner | undefined;
+  },
 ): Promise<GivenSecrets> {
   if (asked.length === 0) return { secrets: [], values: {} };
   refuseTwice(asked, env);
-  const given = await openAsked(context, caller, asked);
+  const given = await openAsked(context, { ...caller, owner }, asked);
   checkWithSecrets(env, given.values);
   return given;
 }
@@ -42,7 +57,7 @@ export async function askedSecrets(
 /** Throws `forbidden` or `secret_not_found`. */
 export async function openAsked(
   context: Context,
-  caller: Pick<Caller, "orgId" | "scopes">,
+  caller: Tenant & Pick<Caller, "scopes">,
   asked: readonly AskedSecret[],
 ): Promise<GivenSecrets> {
   // Creating a VM is a way to read them: every command in it can.
@@ -53,11 +68,13 @@ export async function openAsked(
 /** The same for a caller who was allowed to before. Throws `secret_not_found`. */
 export async function openNamed(
   context: Context,
-  tenant: Pick<Caller, "orgId">,
+  tenant: Tenant,
   asked: readonly AskedSecret[],
 ): Promise<GivenSecrets> {
   const secrets = asked.map(({ name, as = name }) => ({ name, as, version: null, given_at: null }));
-  const given = await open(context, tenant, secrets);
+  const { orgId: org_id, owner } = tenant;
+  const row = { org_id, owner_kind: owner?.kind ?? null, owner_id: owner?.id ?? null };
+  const given = await open(context, row, secrets);
   const missing = given.secrets.find(({ version }) => version === null);
   if (missing === undefined) return given;
   throw new SkerryError("secret_not_found", `There is no secret ${missing.name}.`, {
@@ -83,12 +100,14 @@ interface StartingVm {
   readonly org_id: string;
   readonly env: Readonly<Record<string, string | null>>;
   readonly secrets: ShownSecret[] | null;
+  readonly owner_kind: string | null;
+  readonly owner_id: string | null;
 }
 
 /** Values for a VM that starts again, each in the version of now; one that is deleted is not among them. */
 export async function secretsAtStart(context: Context, row: StartingVm): Promise<Variables> {
   if (row.secrets === null || row.secrets.length === 0) return {};
-  const { secrets, values } = await open(context, { orgId: row.org_id }, row.secrets);
+  const { secrets, values } = await open(context, row, row.secrets);
   await sql`update vms set secrets = ${JSON.stringify(secrets)}::jsonb where id = ${row.id}`.execute(
     context.db,
   );
@@ -114,11 +133,11 @@ function checkWithSecrets(env: Variables, values: Variables): void {
 
 async function open(
   context: Context,
-  tenant: Pick<Caller, "orgId">,
+  row: Parameters<typeof scopesOfVm>[0],
   secrets: readonly ShownSecret[],
 ): Promise<GivenSecrets> {
   const names = secrets.map(({ name }) => name);
-  const opened = await openSecrets(context, ofOrganization(tenant), names);
+  const opened = await openSecrets(context, scopesOfVm(row), names);
   const at = new Date().toISOString();
   const values: [string, string][] = [];
   const given = secrets.map(({ name, as }) => {

@@ -85,7 +85,7 @@ export async function checkInjected(
   requireToRead(caller);
   await requireSecrets(
     context,
-    ofOrganization(caller),
+    [ofOrganization(caller)],
     inject.map(({ secret }) => secret),
   );
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import AsyncIterator, Mapping, Optional, cast
+from typing import AsyncIterator, List, Mapping, Optional, cast
 
 from ..._page import Page
 from ..._paths import segment
@@ -14,10 +14,15 @@ from ...types import (
     Deploy,
     DeployCreateRequest,
     DeployList,
+    Machine,
     Release,
     ReleaseList,
     Route,
     RouteList,
+    Secret,
+    SecretDeleted,
+    SecretList,
+    SizeName,
 )
 from .._http import AsyncHttp
 from .._streams import every_item
@@ -289,3 +294,73 @@ class AsyncApps:
             ReleaseList,
         )
         return Page(found["items"], found["next_cursor"])
+
+    async def secrets(self, id: str) -> List[Secret]:
+        """List secrets of an app. Those of the app alone, without their values, which no call tells.
+
+        Needs the scope ``secrets:read``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        found = await self._http.json(Request("GET", f"/v1/apps/{segment(id)}/secrets"), SecretList)
+        return found["items"]
+
+    async def set_secret(self, id: str, name: str, *, value: str) -> Secret:
+        """Set a secret of an app. Adds a version with this value. Instances of the next deploy have it in their
+        environment, also where the organization has a secret of the name. In the place of JSON the request can have
+        the value itself, as ``application/octet-stream``.
+
+        Needs the scope ``secrets:write``.
+
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``quota_exceeded``, ``secret_damaged``,
+        ``secrets_unavailable``.
+        """
+        return await self._http.json(
+            Request("PUT", f"/v1/apps/{segment(id)}/secrets/{segment(name)}", json={"value": value}),
+            Secret,
+        )
+
+    async def delete_secret(self, id: str, name: str) -> SecretDeleted:
+        """Delete a secret of an app. With all its versions. Instances that have it keep it until the next deploy; the
+        answer names them.
+
+        Needs the scope ``secrets:write``.
+
+        Errors of its own: ``app_not_found``, ``secret_not_found``.
+        """
+        return await self._http.json(
+            Request("DELETE", f"/v1/apps/{segment(id)}/secrets/{segment(name)}"),
+            SecretDeleted,
+        )
+
+    async def create_one_off(
+        self, id: str, *, size: Optional[SizeName] = None, idempotency_key: Optional[str] = None
+    ) -> Machine:
+        """Create a machine for commands. A machine with the template, the environment and the secrets of the release
+        that is live, in which nothing of the app runs: for commands by hand. It ends when it is deleted, or when
+        nothing has run in it for ten minutes. With secrets it needs ``secrets:read`` as well.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``host_unavailable``, ``guest_failed``, ``guest_timeout``, ``secret_damaged``,
+        ``secrets_unavailable``, ``invalid_env``, ``host_draining``, ``no_capacity`` and others.
+        """
+        return await self._http.json(
+            Request(
+                "POST",
+                f"/v1/apps/{segment(id)}/one-offs",
+                json={"size": size},
+                creates=True,
+                key=idempotency_key,
+            ),
+            Machine,
+        )
+
+    async def delete_one_off(self, id: str, machine: str) -> None:
+        """Delete a machine for commands.
+
+        Needs the scope ``apps:write``.
+
+        Errors of its own: ``app_not_found``, ``machine_not_found``.
+        """
+        await self._http.done(Request("DELETE", f"/v1/apps/{segment(id)}/one-offs/{segment(machine)}"))

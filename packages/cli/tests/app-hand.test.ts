@@ -1,0 +1,108 @@
+// `skerry app run`, `exec`, `console` and `env`, and secrets of an app, before a scripted server.
+
+import { expect, test } from "vitest";
+import { App } from "@skerry/contract/apps/app";
+import { Deploy } from "@skerry/contract/apps/deploy";
+import { Release } from "@skerry/contract/apps/release";
+import { Machine } from "@skerry/contract/machines/machine";
+import { exampleOf } from "@skerry/contract/named";
+import { Secret } from "@skerry/contract/secrets/secret";
+import {
+  eventText,
+  exitFields,
+  output,
+  ScriptedServer,
+  sendJson,
+} from "../../sdk/tests/support/scripted-server.ts";
+import { ended, Shell } from "./support/shell.ts";
+
+const machine = { ...exampleOf(Machine), id: "mch_01kb3x9c1e3g5j7m9p1r3t5v7x" };
+
+async function serving() {
+  const server = await ScriptedServer.start((response, { method, url }) => {
+    const { pathname } = new URL(url, "http://x");
+    if (pathname.endsWith("/one-offs")) return sendJson(response, 201, machine);
+    if (pathname.includes("/one-offs/")) return void response.writeHead(204).end();
+    if (pathname.endsWith("/execute"))
+      return void response.end(
+        output("stdout", "done\n") + eventText("exit", { ...exitFields, exit_code: 3 }),
+      );
+    if (pathname === "/v1/machines") return sendJson(response, 200, { items: [machine], next_cursor: null });
+    if (pathname.startsWith("/v1/machines/"))
+      return sendJson(response, 404, { code: "machine_not_found", message: "gone", request_id: "r" });
+    if (method === "PUT") return sendJson(response, 200, exampleOf(Secret));
+    if (pathname.endsWith("/deploys")) return sendJson(response, 201, exampleOf(Deploy));
+    if (pathname.includes("/deploys/"))
+      return sendJson(response, 200, { ...exampleOf(Deploy), status: "live" });
+    if (pathname.endsWith("/releases"))
+      return sendJson(response, 200, { items: [exampleOf(Release)], next_cursor: null });
+    return sendJson(response, 200, exampleOf(App));
+  });
+  return { server, shell: await Shell.forServer(server) };
+}
+
+const made = ({ received }: ScriptedServer) => received.map(({ method, url }) => `${method} ${url}`);
+const deployed = ({ received }: ScriptedServer) =>
+  received
+    .filter(({ method, url }) => method === "POST" && url.endsWith("/deploys"))
+    .map(({ body }) => JSON.parse(body.toString()) as object);
+
+test("app run executes in a one-off, exits with its code, and deletes it", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  const { code, stdout, stderr } = await shell.run("app", "run", "--app", "shop", "-n", "--", "node", "x.js");
+  expect([code, stdout.toString(), stderr]).toEqual([3, "done\n", ""]);
+  expect(made(server)).toEqual([
+    "POST /v1/apps/shop/one-offs",
+    expect.stringContaining(`POST /v1/machines/${machine.id}/execute`),
+    `DELETE /v1/apps/shop/one-offs/${machine.id}`,
+  ]);
+});
+
+test("app exec executes in the instance of the name", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  const { code, stdout } = await shell.run("app", "exec", "web.2", "--app", "shop", "--", "ls");
+  expect([code, stdout.toString()]).toEqual([3, "done\n"]);
+  expect(made(server).at(-1)).toContain("/execute");
+  expect(made(server).join(" ")).toContain("shop%2Fweb.2");
+});
+
+test("app console ends its one-off where no terminal can be opened in it", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  const { code, stderr } = await shell.run("app", "console", "--app", "shop");
+  expect([code, stderr]).toEqual([125, expect.stringContaining("machine_not_found") as string]);
+  expect(made(server).at(-1)).toBe(`DELETE /v1/apps/shop/one-offs/${machine.id}`);
+});
+
+test("app env lists names, and deploys the live release with what changes", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  const listed = await shell.run("app", "env", "--app", "shop");
+  expect(listed.stdout.toString()).toMatch(/LOG_LEVEL +variable/);
+  await shell.run("app", "env", "A=1=2", "--unset", "B", "--app", "shop");
+  expect(deployed(server)).toEqual([{ release: 42, env_changes: { A: "1=2", B: null } }]);
+  const wrong = await shell.run("app", "env", "A", "--app", "shop");
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("NAME=VALUE") as string]);
+});
+
+test("a secret of an app is set and deployed, or staged", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  const set = (...more: readonly string[]) => {
+    const child = shell.start("secret", "set", "API_KEY", "--app", "shop", ...more);
+    child.stdin.end("hush\n");
+    return ended(child);
+  };
+  expect((await set("--stage")).code).toBe(0);
+  expect(deployed(server)).toEqual([]);
+  expect((await set()).stdout.toString()).toContain("http://shop.localhost:7080");
+  expect(deployed(server)).toEqual([{ release: 42 }]);
+  expect(made(server)[0]).toBe("PUT /v1/apps/shop/secrets/API_KEY");
+});
