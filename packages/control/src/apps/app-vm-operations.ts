@@ -99,7 +99,7 @@ export const appVmOperations = {
     client: "apps.deleteOneOff",
     tag: "apps",
     summary: "Delete a machine for commands",
-    params: Type.Object({ id, machine: Type.String({ description: "Id of the machine." }) }),
+    params: Type.Object({ id, machine: Type.String({ description: "Id or name of the machine." }) }),
     idOf: appIdOf,
     answers: { 204: Type.Null({ description: "It is being destroyed." }) },
     access: { ...run, rate: "write" },

@@ -62,14 +62,15 @@ export async function deleteOneOff(
   caller: Caller,
   { id, machine }: { readonly id: string; readonly machine: string },
 ): Promise<void> {
-  await getAppRow(context.db, caller, id);
+  const app = await getAppRow(context.db, caller, id);
   const found = (await instancesOf(context.db, [id])).find(
-    (one) => one.machine_id === machine && one.group_name === ONE_OFF,
+    ({ machine_id, group_name: group, number }) =>
+      group === ONE_OFF && [machine_id, `${app.name}/${group}.${number}`].includes(machine),
   );
   if (found === undefined)
     throw new SkerryError("machine_not_found", "The app has no such one-off microVM.", {
       context: { id: machine.slice(0, 100) },
     });
-  await setInstanceState(context.db, machine, "draining");
+  await setInstanceState(context.db, found.machine_id, "draining");
   context.wake(DEPLOYER);
 }
