@@ -51,6 +51,7 @@ test("who logs in has a cookie that no script reads, and who logs out has none",
 
 const screens = [
   ["Overview", "/", "Made in the last day"],
+  ["Apps", "/apps", "There are no apps."],
   ["Machines", "/machines", "web-2"],
   ["Snapshots", "/snapshots", "before"],
   ["Templates", "/templates", "base"],

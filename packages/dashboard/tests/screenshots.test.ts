@@ -46,6 +46,7 @@ interface Screen {
 
 const screens = (): readonly Screen[] => [
   { name: "overview", path: "/", shows: "Made in the last day" },
+  { name: "apps", path: "/apps", shows: "There are no apps." },
   { name: "sandboxes", path: "/sandboxes", shows: "eval-17" },
   { name: "new-sandbox", path: "/sandboxes/new", shows: "Timeout" },
   { name: "sandbox", path: `/sandboxes/${sandbox}`, shows: "Metadata" },

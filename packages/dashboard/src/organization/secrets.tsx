@@ -3,10 +3,10 @@
 
 import { useSignal } from "@preact/signals";
 import type { Secret, SecretHistory } from "@skerry/sdk";
-import { schema as setSchema } from "openapi:SecretSetRequest";
 import { skerry } from "../api.ts";
 import { useLoaded, type Loaded } from "../live/use-loaded.ts";
 import { refusalOf } from "../session.ts";
+import { secretSchema, VALUE_FILE } from "./secret-form.ts";
 import { Action } from "../ui/action.tsx";
 import { command, CopyAs } from "../ui/copy-as.tsx";
 import { Form } from "../ui/form.tsx";
@@ -20,16 +20,6 @@ export const useSecrets = (): Loaded<readonly Secret[]> =>
 
 /** Browsers report a call that is refused as a fault of the page. */
 const refusal = (): string => refusalOf("secrets:read");
-
-/** Stands for the value in what is copied: a terminal and a clipboard keep what they are given. */
-const FILE = "value.txt";
-
-const schema = {
-  properties: {
-    name: { description: "A name as environment variables have it. An existing one gets a new version." },
-    value: { ...setSchema.properties["value"], rows: 2, masked: true },
-  },
-};
 
 export function Secrets({ secrets }: { readonly secrets: Loaded<readonly Secret[]> }) {
   const told = useSignal("");
@@ -66,7 +56,7 @@ export function Secrets({ secrets }: { readonly secrets: Loaded<readonly Secret[
 function SetForm({ done }: { readonly done: (name: string, version: number) => void }) {
   return (
     <Form
-      schema={schema}
+      schema={secretSchema}
       labels={{ name: "Name", value: "Value" }}
       submit={["Set", "Setting…"]}
       of="the secret"
@@ -74,12 +64,12 @@ function SetForm({ done }: { readonly done: (name: string, version: number) => v
       request={({ name = "NAME" }) => ({
         ...requestOf("setSecret", {
           at: [name],
-          cli: command("skerry secret set", name, "--from-file", FILE),
+          cli: command("skerry secret set", name, "--from-file", VALUE_FILE),
         }),
-        file: FILE,
+        file: VALUE_FILE,
         typescript:
           'import { readFile } from "node:fs/promises";\n' +
-          `await skerry.secrets.set(${JSON.stringify(name)}, { value: await readFile("${FILE}", "utf8") });`,
+          `await skerry.secrets.set(${JSON.stringify(name)}, { value: await readFile("${VALUE_FILE}", "utf8") });`,
       })}
       send={async ({ name = "", value = "" }) =>
         done(name, (await skerry.secrets.set(name, { value })).version)

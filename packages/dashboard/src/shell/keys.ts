@@ -6,6 +6,7 @@ import { isHelpOpen, isPaletteOpen } from "./open-dialogs.ts";
 /** After `g`. */
 export const places = {
   o: ["/", "Overview"],
+  p: ["/apps", "Apps"],
   s: ["/sandboxes", "Sandboxes"],
   m: ["/machines", "Machines"],
   t: ["/templates", "Templates"],

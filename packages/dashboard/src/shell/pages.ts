@@ -9,6 +9,8 @@ export interface PageModule {
 
 export const pages: Readonly<Record<string, () => Promise<PageModule>>> = {
   "/": () => import("../pages/overview.tsx"),
+  "/apps": () => import("../pages/apps.tsx"),
+  "/apps/:id": () => import("../pages/app.tsx"),
   "/sandboxes": () => import("../pages/sandboxes.tsx"),
   "/sandboxes/new": () => import("../pages/new-sandbox.tsx"),
   "/sandboxes/:id": () => import("../pages/sandbox.tsx"),

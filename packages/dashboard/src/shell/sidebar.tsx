@@ -13,6 +13,7 @@ const groups: readonly (readonly [string, readonly Entry[]])[] = [
     "Run",
     [
       { to: "/", name: "Overview" },
+      { to: "/apps", name: "Apps", needs: "apps:read" },
       { to: "/sandboxes", name: "Sandboxes", needs: "sandboxes:read" },
       { to: "/machines", name: "Machines", needs: "machines:read" },
       { to: "/snapshots", name: "Snapshots" },
