@@ -44,7 +44,7 @@ class Side {
     const folder = await mkdtemp(join(tmpdir(), "skerry-unit-edges-"));
     const side = new Side(folder, [await freePort(), await freePort()]);
     side.edge = await Edge.open({
-      ...{ folder, listen: side.listen, uid, log: pino({ level: "silent" }) },
+      ...{ folder, listen: side.listen, perAddress: 400, uid, log: pino({ level: "silent" }) },
       door: {
         ...{ listen: side.door, certified: () => side.certified },
         allow: (peers) => {

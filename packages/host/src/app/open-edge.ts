@@ -29,6 +29,8 @@ interface Surroundings {
 
 /** The name of its cgroup. */
 const CGROUP = "edge";
+/** A fifth of what its files suffice for. */
+const PER_ADDRESS = 4_000;
 /** As much processor and memory as a VM of this size has. */
 const SIZE = "shared-cpu-2x";
 
@@ -36,6 +38,7 @@ export function openEdge(config: HostConfig, surroundings: Surroundings): Promis
   const { engine, checks, slots, range, identity, log } = surroundings;
   const door = config.edgeDoor;
   const options: EdgeOptions = {
+    perAddress: PER_ADDRESS,
     ...{ folder: edgeFolder(config), listen: config.edgeHttp, uid: config.network.edgeUid, log },
     ...(door !== undefined && {
       door: {

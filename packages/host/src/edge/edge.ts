@@ -41,6 +41,8 @@ export interface EdgeOptions {
   readonly folder: string;
   /** ADDRESS:PORT for requests. */
   readonly listen: string;
+  /** Connections of one address at once: one client, or a load balancer, takes no more of them. */
+  readonly perAddress: number;
   /** Where requests of other hosts come in, and the certificate for it; absent: nowhere. */
   readonly door?: {
     /** ADDRESS:PORT. */
@@ -226,7 +228,7 @@ export class Edge {
   }
 
   async #write({ seating, seats, routes, doors, door }: Told): Promise<void> {
-    const { uid, listen } = this.#options;
+    const { uid, listen, perAddress } = this.#options;
     await this.#options.door?.allow((door?.peers ?? []).map(({ address }) => address));
     const certified = this.#certified();
     if (certified !== undefined) {
@@ -239,7 +241,7 @@ export class Edge {
     };
     await replaceMap(this.#files.routes, routes);
     await replaceMap(this.#files.doors, doors);
-    const facts = { files: this.#files, uid, listen, door, address };
+    const facts = { files: this.#files, uid, listen, perAddress, door, address };
     await replaceFile(this.#files.config, configOf(seating, facts));
   }
 

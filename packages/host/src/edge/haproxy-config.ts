@@ -11,6 +11,8 @@ export interface ConfigFacts {
   readonly files: ProxyFiles;
   readonly uid: number;
   readonly listen: string;
+  /** Connections of one address at once. */
+  readonly perAddress: number;
   /** Undefined: other hosts serve nothing with it. */
   readonly door: InnerDoor | undefined;
   /** ADDRESS:PORT of each seat that requests may go to. */
@@ -24,8 +26,10 @@ export const NOWHERE = "127.0.0.1:1";
  * connections as it has files for.
  */
 const FILES_MAX = 40_000;
-/** Clients of routes with a rate limit; those that were seen longest ago are forgotten first. */
+/** Clients that are counted; those that were seen longest ago are forgotten first. */
 const CLIENTS_MAX = "100k";
+/** A name and a port, and nothing that an app could read as another name or a path. */
+const HOST = "^[a-z0-9.-]+(:[0-9]{1,5})?$";
 const LIMITED = "{ var(txn.limit) -m int gt 0 }";
 
 /**
@@ -34,7 +38,7 @@ const LIMITED = "{ var(txn.limit) -m int gt 0 }";
  * client sent. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
  */
 export function configOf(seating: Seating, facts: ConfigFacts): string {
-  const { files, uid, listen, door } = facts;
+  const { files, uid, listen, door, perAddress } = facts;
   return [
     `global
   stats socket ${files.socket} mode 600 level admin expose-fd listeners
@@ -65,6 +69,8 @@ defaults
   ${errorLine(408, "request_timeout", "The request did not come whole in time.")}
 frontend apps
   bind ${listen}
+  tcp-request connection track-sc1 src table addresses
+  tcp-request connection reject if { sc_conn_cur(1,addresses) gt ${perAddress} }
   unique-id-format %[uuid()]
   http-request del-header ^(x-forwarded-.*|forwarded|http2-settings|${INNER_HEADERS.join("|")})$ -m reg
   http-request del-header upgrade if { req.hdr(upgrade),lower -m sub h2c }
@@ -73,7 +79,8 @@ frontend apps
   http-request set-header x-forwarded-proto http
   http-request set-header x-forwarded-host %[req.hdr(host)]
   http-request set-header forwarded "for=%[src];proto=http;host=\\"%[req.hdr(host)]\\""
-  http-request set-var(txn.host) hdr(host),host_only,lower
+  http-request deny deny_status 400 unless { req.fhdr(host) -m reg -i ${HOST} }
+  http-request set-var(txn.host) req.fhdr(host),host_only,lower
   http-request set-var(txn.path) path
   http-request set-var(txn.route) var(txn.host),concat(,txn.path,/),map_beg(${files.routes})
   http-request set-var(txn.place) var(txn.route),field(1,|)
@@ -88,7 +95,9 @@ ${stripLines()}
   http-after-response set-header x-request-id %[unique-id]
   use_backend %[var(txn.place)]
 backend clients
-  stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)`,
+  stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)
+backend addresses
+  stick-table type ip size ${CLIENTS_MAX} expire 10s store conn_cur`,
     ...(door === undefined ? [] : [innerDoorText(door, files)]),
     ...seating.map((one, place) => backendText(one, place, facts)),
     "",

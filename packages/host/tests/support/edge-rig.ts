@@ -24,7 +24,7 @@ let watching: Promise<void>;
 export let version = 0;
 
 export const options: EdgeOptions = {
-  ...{ folder, listen, uid: testEdgeUid, log: pino({ level: "silent" }) },
+  ...{ folder, listen, perAddress: 400, uid: testEdgeUid, log: pino({ level: "silent" }) },
   cgroup: () => Promise.resolve(undefined),
   vms: {
     addressOf: ({ vm }) => (gone.has(vm) ? undefined : "127.0.0.1"),
