@@ -1,6 +1,8 @@
 // The chapters of the page, in the order in which they are measured.
 
 import type { Bench } from "./bench.ts";
+import { measureAppProxy } from "./app-proxy.ts";
+import { measureApps } from "./apps.ts";
 import { measureBulk } from "./bulk.ts";
 import { measureBuilds } from "./builds.ts";
 import { measureBurst } from "./burst.ts";
@@ -159,6 +161,19 @@ export const chapters: readonly Chapter[] = [
     title: "A thousand hosts",
     about: "Simulated hosts with 100 machines each, and a PostgreSQL of their own.",
     measure: measureHosts,
+  },
+  {
+    name: "apps",
+    title: "A thousand apps",
+    about: "On ten simulated hosts, each of which serves all of them, and a PostgreSQL of their own.",
+    measure: measureApps,
+  },
+  {
+    name: "app-proxy",
+    title: "The proxy in front of apps",
+    about:
+      "Beside Debian's nginx, and Caddy where it is installed, in turns, with one nginx behind all of them. Needs nginx and wrk.",
+    measure: measureAppProxy,
   },
   {
     name: "sustained",

@@ -1,6 +1,6 @@
 // The results of a run.
 
-export type Unit = "ms" | "MB/s" | "/s" | "MB" | "MiB" | "%" | "×" | "count";
+export type Unit = "ms" | "µs" | "B" | "MB/s" | "/s" | "MB" | "MiB" | "%" | "×" | "count";
 
 export interface Measure {
   readonly what: string;

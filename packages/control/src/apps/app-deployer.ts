@@ -23,7 +23,7 @@ import {
   setInstanceState,
   watch,
 } from "./app-store.ts";
-import { appWork, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
+import { appWork, isAnyOnItsWay, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
 import { forgetTemplates } from "./app-templates.ts";
 import { fail, rollBack } from "./deploy-ends.ts";
@@ -31,7 +31,7 @@ import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
 import { Lanes } from "./lanes.ts";
 import { preparation, type PreparationAction } from "./prepare-deploy.ts";
-import { appActions, ONE_OFF, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
+import { appActions, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
 import { jobOf, startInstance } from "./start-instance.ts";
 
 /** Between looks at apps that are on their way somewhere. */
@@ -59,7 +59,7 @@ export function appDeployer(context: Context, everyMs: number): BackgroundServic
         if (!isUnderWay) await ofApps.settled(AGAIN_MS);
       }
       await ofApps.settled(END_PATIENCE_MS);
-      const waits = (await appWork(context.db)).some(isOnItsWay);
+      const waits = await isAnyOnItsWay(context.db);
       return {
         ...reportOf(results, { examined: results.length, more: false }),
         ...(waits ? { nextMs: AGAIN_MS } : {}),
@@ -88,7 +88,7 @@ async function takeStep(context: Context, { ofApps, ofHosts, results, stop }: Tu
   const busy = ofApps.open;
   results.push(...(await Promise.allSettled(await leftovers(context, busy))));
   const apps = await appWork(context.db);
-  tellEdges(context, { apps, doors: await edgeDoors(context.db), lanes: ofHosts, stop });
+  await tellEdges(context, { apps, doors: await edgeDoors(context.db), lanes: ofHosts, stop });
   const checks = startingChecks(context, { apps, lanes: ofHosts, stop });
   await ofHosts.settled(PATIENCE_MS);
   for (const app of apps.filter(({ id }) => !busy.has(id)))
@@ -124,13 +124,6 @@ async function takeIn(context: Context, { id, org_id, app_id, name, release }: O
       ...{ group_name: job.group, number: job.number },
     });
   return 1;
-}
-
-function isOnItsWay({ status, deploy, instances }: AppWork): boolean {
-  const unsettled = instances.some(
-    ({ state, group_name: group }) => state === "draining" || (state === "starting" && group !== ONE_OFF),
-  );
-  return status === "deleting" || deploy !== undefined || unsettled;
 }
 
 /** Resolves with how much was done. */

@@ -6,6 +6,7 @@ import type { Queries } from "../db/database.ts";
 import type { StoredManifest } from "./app-tables.ts";
 import { isDeployPrepared } from "@skerry/contract/apps/deploy-status";
 import { routesOf, type RouteRow } from "./edge-routes.ts";
+import { ONE_OFF } from "./reconcile-app.ts";
 import type { AppRow, DeployRow, InstanceRow, ReleaseRow } from "./app-store.ts";
 
 export interface AppWork extends AppRow {
@@ -53,11 +54,37 @@ export interface InstanceWork extends InstanceRow {
   readonly services: StoredManifest["services"] | null;
 }
 
+/** Apps of one statement: other work of this process has its turn after each. */
+const APPS_AT_ONCE = 50;
+
+/** All of them. */
 export async function appWork(db: Queries): Promise<AppWork[]> {
+  const work: AppWork[] = [];
+  for (;;) {
+    const some = await someWork(db, work.at(-1)?.id ?? "");
+    work.push(...some);
+    if (some.length < APPS_AT_ONCE) return work;
+  }
+}
+
+/** A deploy is under way, an instance starts or drains, or an app is being deleted. */
+export async function isAnyOnItsWay(db: Queries): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from apps where status = 'deleting'
+    union all select 1 from deploys where finished_at is null
+    union all select 1 from app_instances
+      where state = 'draining' or (state = 'starting' and group_name <> ${ONE_OFF}) limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+async function someWork(db: Queries, after: string): Promise<AppWork[]> {
   const { rows: apps } = await sql<AppRow & { may_start: boolean }>`
-    select *, start_after <= now() as may_start from apps order by id`.execute(db);
+    select *, start_after <= now() as may_start from apps
+    where id > ${after} order by id limit ${APPS_AT_ONCE}`.execute(db);
+  const ids = apps.map(({ id }) => id);
   const { rows: deploys } = await sql<DeployWork>`
-    select *, ends_by <= now() as is_overdue from deploys where finished_at is null order by id`.execute(db);
+    select *, ends_by <= now() as is_overdue from deploys
+    where finished_at is null and app_id = any(${ids}) order by id`.execute(db);
   const { rows: instances } = await sql<InstanceWork>`
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
       coalesce(i.serving_since <= now() - interval '10 minutes', false) as is_proven,
@@ -65,11 +92,11 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
       m.status, m.desired, m.host_lost, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
       m.check_version, m.health, r.manifest -> 'services' as services, hosts.desired = 'drained' as is_leaving
     from app_instances i left join machines m on m.id = i.machine_id left join hosts on hosts.id = m.host_id
-    left join releases r on r.app_id = i.app_id and r.number = i.release order by i.app_id, i.group_name, i.number`.execute(
-    db,
-  );
+    left join releases r on r.app_id = i.app_id and r.number = i.release
+    where i.app_id = any(${ids}) order by i.app_id, i.group_name, i.number`.execute(db);
   const { rows: watched } = await sql<DeployRow>`
-    select * from deploys where watched_until > now() and status = 'live' order by id`.execute(db);
+    select * from deploys
+    where watched_until > now() and status = 'live' and app_id = any(${ids}) order by id`.execute(db);
   // A later deploy supersedes the one before it.
   const active = new Map(deploys.map((deploy) => [deploy.app_id, deploy]));
   const numbers = apps.flatMap(({ id, live }) =>
@@ -82,7 +109,6 @@ export async function appWork(db: Queries): Promise<AppWork[]> {
     left join templates on templates.id = template`.execute(db);
   const releaseOf = new Map(releases.map((one) => [`${one.app_id} ${one.number}`, one]));
   const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
-  const ids = apps.map(({ id }) => id);
   const routes = Map.groupBy(await routesOf(db, ids), ({ app_id }) => app_id);
   return apps.map((app) => {
     const deploy = active.get(app.id);

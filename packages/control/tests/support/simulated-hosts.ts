@@ -4,10 +4,13 @@ import { sql } from "kysely";
 import { Pool } from "undici";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import type { EdgeDocument, EdgeState } from "@skerry/contract/host-api/edge";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { newId } from "@skerry/contract/ids";
+import { EdgeCalls } from "../../src/host-client/edge-calls.ts";
 import { HostClient } from "../../src/host-client/host-client.ts";
 import type { VmRef } from "../../src/host-client/vm-ref.ts";
+import { HostTransport } from "../../src/host-client/host-transport.ts";
 import { HostDirectory } from "../../src/host-client/host-directory.ts";
 import type { Database } from "../../src/db/database.ts";
 
@@ -22,6 +25,30 @@ const template = {
   status: "ready",
 } as const;
 
+/** A proxy that serves each document at once. */
+class SimulatedEdge extends EdgeCalls {
+  #document: EdgeDocument = { version: 0, backends: [], routes: [] };
+
+  constructor() {
+    super(new HostTransport(unused));
+  }
+
+  override async serve(document: EdgeDocument): Promise<EdgeState> {
+    this.#document = document;
+    return this.state();
+  }
+
+  override async state(): Promise<EdgeState> {
+    const { version, backends } = this.#document;
+    const instances = backends.flatMap(({ id, instances: all }) =>
+      all.map(({ vm, execution_id, port, state }) => ({
+        ...{ backend: id, vm, execution_id, port, status: state, sessions: 0 },
+      })),
+    );
+    return { version, fault: null, instances };
+  }
+}
+
 export class SimulatedHost extends HostClient {
   readonly id = newId("host");
   readonly name: string;
@@ -29,6 +56,7 @@ export class SimulatedHost extends HostClient {
   /** Nobody reaches it; what runs there runs on. */
   silent = false;
   ended = 0;
+  override readonly edge = new SimulatedEdge();
   /** Every incarnation that was ever started here. */
   readonly started = new Set<string>();
 

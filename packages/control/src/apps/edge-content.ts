@@ -1,0 +1,130 @@
+// Part of an app in the document of one host: its instances there, the hosts that have others, and its routes.
+// Pure.
+
+import type { EdgeDocument } from "@skerry/contract/host-api/edge";
+import type { AppWork, InstanceWork } from "./app-facts.ts";
+import type { StoredManifest } from "./app-tables.ts";
+import { routeHost, type RouteRow } from "./edge-routes.ts";
+
+export type AppContent = Pick<EdgeDocument, "backends" | "routes">;
+type Backend = AppContent["backends"][number];
+type Service = StoredManifest["services"][number];
+
+/** Ways in which a backend treats its requests. */
+type Manner = Pick<RouteRow, "sticky" | "concurrency">;
+const PLAIN: Manner = { sticky: false, concurrency: null };
+
+interface Place {
+  /** The host that the content is for; undefined: one that has no instance of the app. */
+  readonly hostId: string | undefined;
+  /** Hosts whose instances it reaches, itself among them. */
+  readonly reached: { has(hostId: string): boolean };
+  /** Name under which the app is served; null: it has none. */
+  readonly name: string | null;
+}
+
+/** Instances are in one backend for each manner in which routes lead to their group. */
+export function contentOfApp({ hostId, reached, name }: Place, app: AppWork): AppContent {
+  const backends = new Map<string, Backend>();
+  for (const one of app.instances) {
+    const { group_name: group, host_id: at } = one;
+    const service = one.services?.find((each) => each.group === group);
+    if (service === undefined || at === null || !reached.has(at) || !isSeated(one)) continue;
+    // Of others it knows those that take requests: they let theirs drain themselves.
+    if (at !== hostId && one.state !== "serving") continue;
+    const routed = app.routes.filter((route) => route.group_name === group);
+    const ids = new Map([PLAIN, ...routed].map((manner) => [backendId(app, service, manner), manner]));
+    for (const [id, manner] of ids) {
+      const { protocol } = service;
+      const backend = backends.get(id) ?? { id, protocol, ...shownManner(manner), instances: [] };
+      backends.set(id, withInstance(backend, one, { port: service.port, isHere: at === hostId }));
+    }
+  }
+  const all = [...backends.values()];
+  return { backends: all, routes: name === null ? [] : routesTo(app, name, all) };
+}
+
+function withInstance(
+  backend: Backend,
+  { machine_id: vm, execution_id, state, host_id }: InstanceWork,
+  { port, isHere }: { readonly port: number; readonly isHere: boolean },
+): Backend {
+  const { instances, elsewhere = {} } = backend;
+  if (host_id === null || execution_id === null) return backend;
+  if (!isHere) return { ...backend, elsewhere: { ...elsewhere, [host_id]: (elsewhere[host_id] ?? 0) + 1 } };
+  const seat = { vm, execution_id, port, state: state === "serving" ? "serving" : "draining" } as const;
+  return { ...backend, instances: [...instances, seat] };
+}
+
+function routesTo(app: AppWork, host: string, backends: readonly Backend[]): AppContent["routes"] {
+  const [first] = app.wanted?.manifest.services ?? [];
+  const own = {
+    ...PLAIN,
+    ...{ subdomain: "", path_prefix: "/", group_name: first?.group, strip_prefix: false, rate_limit: null },
+  };
+  const isOwnTaken = app.routes.some(({ subdomain, path_prefix }) => subdomain === "" && path_prefix === "/");
+  const asked = [...(isOwnTaken ? [] : [own]), ...app.routes];
+  return asked.flatMap((route) => {
+    const backend = backendFor(app, route, backends) ?? (route === own ? anyOf(backends) : undefined);
+    if (backend === undefined) return [];
+    const { path_prefix, strip_prefix, rate_limit } = route;
+    return [
+      {
+        ...{ host: routeHost(host, route), path_prefix, backend: backend.id },
+        ...(strip_prefix && { strip_prefix }),
+        ...(rate_limit !== null && { rate_limit }),
+      },
+    ];
+  });
+}
+
+/**
+ * Instances of two releases may be spoken to differently while a deploy goes on. A route leads to its group as
+ * the wanted release has it, or to that of a release before while none of it serves.
+ */
+function backendFor(
+  app: AppWork,
+  { group_name: group, ...manner }: Manner & { readonly group_name: string | undefined },
+  backends: readonly Backend[],
+): Backend | undefined {
+  const isOfManner = ({ id }: Backend) => {
+    const [, of, , ...words] = id.split(":");
+    return (group === undefined || of === group) && words.join() === mannerWords(manner).join();
+  };
+  const able = backends.filter(isOfManner);
+  const serving = able.filter(isServed);
+  const wanted = app.wanted?.manifest.services.find((one) => one.group === group);
+  const best = serving.find(({ id }) => wanted !== undefined && id === backendId(app, wanted, manner));
+  return best ?? serving[0];
+}
+
+/** While nothing serves of the group that has the app's address: the release before may have another one. */
+function anyOf(backends: readonly Backend[]): Backend | undefined {
+  const plain = backends.filter((one) => one.sticky === undefined && one.concurrency === undefined);
+  return plain.find(isServed) ?? plain[0];
+}
+
+function isServed({ instances, elsewhere }: Backend): boolean {
+  return elsewhere !== undefined || instances.some(({ state }) => state === "serving");
+}
+
+/** One that never served has no requests to finish. */
+function isSeated({ state, status, serving_since }: InstanceWork): boolean {
+  return status === "running" && (state === "serving" || (state === "draining" && serving_since !== null));
+}
+
+function backendId(
+  { id }: AppWork,
+  { group, protocol }: Pick<Service, "group" | "protocol">,
+  manner: Manner,
+): string {
+  return [id, group, protocol, ...mannerWords(manner)].join(":");
+}
+
+function mannerWords({ sticky, concurrency }: Manner): string[] {
+  return [...(sticky ? ["sticky"] : []), ...(concurrency === null ? [] : [String(concurrency)])];
+}
+
+function shownManner({ sticky, concurrency }: Manner): Pick<Backend, "sticky" | "concurrency"> {
+  return { ...(sticky && { sticky }), ...(concurrency !== null && { concurrency }) };
+}
