@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { pino } from "pino";
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
 import { Edge } from "../packages/host/src/edge/edge.ts";
 import type { Bench } from "./bench.ts";
@@ -140,7 +139,7 @@ async function openEdge(folder: string, port: number) {
   const edges = join(folder, "edge");
   const proxy = await Edge.open({
     ...{ folder: edges, listen: `127.0.0.1:${port}`, uid: UID, perAddress: 4_000 },
-    log: pino({ level: "silent" }),
+    log: { info: () => undefined, warn: () => undefined },
     cgroup: () => Promise.resolve(undefined),
     vms: { addressOf: () => "127.0.0.1", publish: () => Promise.resolve(), isFailing: () => false },
   });
