@@ -3,47 +3,8 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { StoredManifest } from "../src/apps/app-tables.ts";
-import { appActions, type AppAction, type AppFact, type InstanceFact } from "../src/apps/reconcile-app.ts";
-
-const manifest = (strategy: StoredManifest["strategy"]): StoredManifest => ({
-  processes: { web: {}, worker: {} },
-  services: [{ group: "web", port: 8080, protocol: "http", check: { path: "/", port: 8080 } }],
-  ...{ strategy, drain_timeout: "30s", timeout: "5m" },
-  ...(strategy === "canary" && { canary: { percent: 30, hold: "2m" } }),
-});
-
-const instance = (some: Partial<InstanceFact> & Pick<InstanceFact, "machine_id">): InstanceFact => ({
-  ...{ release: 1, group_name: "web", number: 1, state: "serving", end: undefined },
-  ...{
-    isLost: false,
-    isRunning: true,
-    isStopping: false,
-    isReady: true,
-    failure: undefined,
-    isDrained: false,
-    isProven: false,
-    isLeaving: false,
-    servedMs: 0,
-  },
-  ...some,
-});
-
-const app = (some: Partial<AppFact> = {}): AppFact => ({
-  ...{
-    isDeleting: false,
-    scale: { web: 1, worker: 0 },
-    deploy: undefined,
-    edgeFault: undefined,
-    mayStart: true,
-  },
-  wanted: { number: 1, manifest: manifest("rolling") },
-  ...some,
-});
-const deploying = (release: number, status: "queued" | "starting" | "switching" = "starting") => ({
-  wanted: { number: release, manifest: manifest("rolling") },
-  deploy: { status, release, isOverdue: false },
-});
+import { appActions, type AppFact, type InstanceFact } from "../src/apps/reconcile-app.ts";
+import { app, deploying, instance, manifest } from "./support/app-facts.ts";
 
 /** A machine that does what it is told: it runs after one turn, is well after another, and drains in one. */
 class Simulated {
@@ -276,39 +237,4 @@ test("instances on a host that is drained are replaced one at a time, by others 
   expect(appActions(fact, [one, other, third])).toEqual([{ kind: "drain", instance: one }]);
   const drained = { ...one, state: "draining" as const };
   expect(appActions(fact, [drained, other, third])).toEqual([{ kind: "start", group: "web", number: 4 }]);
-});
-
-const strategic = (some: Partial<StoredManifest>): AppFact => ({
-  ...app({ ...deploying(2), scale: { web: 5, worker: 0 } }),
-  wanted: { number: 2, manifest: { ...manifest("rolling"), ...some } },
-});
-const five = [1, 2, 3, 4, 5].map((number) => instance({ machine_id: `web_${number}`, number }));
-const fresh = (number: number, some: Partial<InstanceFact> = {}) =>
-  instance({ machine_id: `new_${number}`, number, release: 2, ...some });
-const kinds = (actions: readonly AppAction[]) => actions.map(({ kind }) => kind);
-
-test("a canary serves beside all of the release before until its time is over, and then the rest follows", () => {
-  const fact = strategic({ strategy: "canary", canary: { percent: 30, hold: "1m" } });
-  expect(kinds(appActions(fact, five))).toEqual(["start", "start"]);
-  const held = [fresh(6, { servedMs: 59_000 }), fresh(7, { servedMs: 2_000 })];
-  expect(kinds(appActions(fact, [...five, ...held]))).toEqual(["proceed"]);
-  const over = [fresh(6, { servedMs: 60_000 }), fresh(7, { servedMs: 3_000 })];
-  expect(kinds(appActions(fact, [...five, ...over])).filter((kind) => kind === "drain")).toHaveLength(2);
-});
-
-test.each([{ failure: "it fails" }, { end: { message: "exited", exitCode: 1 } }] as const)(
-  "a canary that fails while it serves fails its deploy: %j",
-  (some) => {
-    const fact = strategic({ strategy: "canary", canary: { percent: 30, hold: "1m" } });
-    expect(appActions(fact, [...five, fresh(6, some)])).toMatchObject([
-      { kind: "fail", code: "instance_failed" },
-    ]);
-  },
-);
-
-test("an immediate deploy starts all at once, and gives them requests before their checks have passed", () => {
-  const fact = strategic({ strategy: "immediate" });
-  expect(kinds(appActions(fact, five))).toEqual(["start", "start", "start", "start", "start"]);
-  const running = [6, 7, 8, 9, 10].map((number) => fresh(number, { state: "starting", isReady: false }));
-  expect(kinds(appActions(fact, [...five, ...running])).filter((kind) => kind === "serve")).toHaveLength(5);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { uidsOf } from "../src/vm/record/vm-resources.ts";
 import { readConfig } from "../src/config/config.ts";
 import { ConfigFault } from "../src/config/settings.ts";
 
@@ -101,4 +102,10 @@ test("a host is called as its settings say, and is reached where it listens unle
   for (const wrong of ["7071", "192.0.2.7:70000", "here"])
     expect(() => readConfig({ ...env, SKERRY_HOST_LISTEN: wrong })).toThrow("SKERRY_HOST_LISTEN");
   expect(() => readConfig({ ...env, SKERRY_HOST_NAME: "a b" })).toThrow("SKERRY_HOST_NAME");
+});
+
+test("no process of a proxy is taken for one of a VM that is forgotten", () => {
+  const { network, nameProxyUid, firstVmUid } = readConfig(env);
+  const { first, count } = uidsOf({ firstVmUid });
+  for (const uid of [network.edgeUid, nameProxyUid]) expect(uid < first || uid >= first + count).toBe(true);
 });

@@ -188,6 +188,8 @@ async function prepare(context: Context, app: AppWork, action: PreparationAction
       const message = `The release command could not be started: ${fault.message}`;
       return fail(context, app, { code: fault.code, message });
     }
+    case "discard":
+      return destroy(context, app, action.instance);
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
@@ -255,7 +257,7 @@ async function keepLog(context: Context, { org_id: group, instances }: AppWork, 
 
 /** The end of an instance of another release, or with its host, says nothing of what is started next. */
 async function replace(context: Context, app: AppWork, instance: InstanceFact): Promise<void> {
-  if (instance.release === app.wanted?.number && !instance.isLost)
+  if (instance.release === app.wanted?.number && !instance.isLost && instance.hasRun)
     await noteCrash(context.db, app.id, instance.isProven);
   return destroy(context, app, instance);
 }

@@ -43,6 +43,7 @@ export interface InstanceWork extends InstanceRow {
   readonly status: string | null;
   readonly desired: string | null;
   readonly host_lost: boolean | null;
+  readonly has_run: boolean | null;
   readonly reason: string | null;
   readonly exit_code: number | null;
   readonly execution_id: string | null;
@@ -89,7 +90,7 @@ async function someWork(db: Queries, after: string): Promise<AppWork[]> {
     select i.*, coalesce(i.drains_until <= now(), false) as drain_is_over,
       coalesce(i.serving_since <= now() - interval '10 minutes', false) as is_proven,
       (extract(epoch from now() - i.serving_since) * 1000)::float8 as served_ms,
-      m.status, m.desired, m.host_lost, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
+      m.status, m.desired, m.host_lost, m.started_at is not null as has_run, m.reason, m.exit_code, m.execution_id, m.host_id, m.health_check is not null as has_check,
       m.check_version, m.health, r.manifest -> 'services' as services, hosts.desired = 'drained' as is_leaving
     from app_instances i left join machines m on m.id = i.machine_id left join hosts on hosts.id = m.host_id
     left join releases r on r.app_id = i.app_id and r.number = i.release

@@ -55,6 +55,7 @@ export function factOf(context: Context, one: InstanceWork, told: StoredHealth |
     ...one,
     end: alive.has(one.status ?? "") ? undefined : ended,
     isLost: one.host_lost === true,
+    hasRun: one.has_run === true,
     isRunning,
     isStopping,
     ...(isRunning ? checkOf({ ...one, health: told ?? one.health }) : { isReady: false, failure: undefined }),

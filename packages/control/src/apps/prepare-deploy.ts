@@ -21,6 +21,7 @@ export interface PreparationFact {
 export type PreparationAction =
   | { readonly kind: "built"; readonly template: string }
   | { readonly kind: "runReleaseCommand" }
+  | { readonly kind: "discard"; readonly instance: InstanceFact }
   | { readonly kind: "proceed"; readonly to: DeployStatus }
   | {
       readonly kind: "fail";
@@ -44,6 +45,7 @@ export function preparation(fact: PreparationFact): PreparationAction[] {
   if (job === undefined)
     return status === "releasing" ? [{ kind: "runReleaseCommand" }] : entered(status, "releasing");
   if (job.end === undefined) return [];
+  if (!job.hasRun) return [{ kind: "discard", instance: job }];
   if (job.isLost) return [{ kind: "fail", code: "host_unavailable", message: LOST, instance: job }];
   if (job.end.exitCode === 0) return [{ kind: "proceed", to: "starting" }];
   const message = `The release command failed: ${job.end.message}`;

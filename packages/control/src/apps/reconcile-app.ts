@@ -23,6 +23,8 @@ export interface InstanceFact extends Pick<
   readonly end: { readonly message: string; readonly exitCode: number | null } | undefined;
   /** It ended with its host, which says nothing of the release. */
   readonly isLost: boolean;
+  /** Otherwise it ended before its process began: control died while it was made. */
+  readonly hasRun: boolean;
   readonly isRunning: boolean;
   /** Its process has been told to end. */
   readonly isStopping: boolean;
@@ -129,7 +131,7 @@ function deployFault(
   const isTried = ({ state }: InstanceFact) =>
     state === "starting" || (state === "serving" && wanted?.manifest.canary !== undefined);
   const own = instances.filter((one) => one.release === release && isTried(one));
-  const ended = own.find(({ end, isLost }) => end !== undefined && !isLost);
+  const ended = own.find(({ end, isLost, hasRun }) => end !== undefined && !isLost && hasRun);
   if (ended?.end !== undefined)
     return {
       kind: "fail",
@@ -161,7 +163,8 @@ function watchFault(
     (one) => one.release === wanted?.number && (one.state === "serving" || one.state === "starting"),
   );
   const failed = own.find(
-    ({ end, failure, isStopping, isLost }) => !isStopping && !isLost && (end ?? failure) !== undefined,
+    ({ end, failure, isStopping, isLost, hasRun }) =>
+      !isStopping && !isLost && hasRun && (end ?? failure) !== undefined,
   );
   if (failed === undefined) return undefined;
   const { end, failure } = failed;

@@ -212,7 +212,8 @@ export function fileMibOf(diskGib: number): number {
 }
 
 export function uidsOf(resources: Pick<HostResources, "firstVmUid">): UidRange {
-  return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST - 1 };
+  // Without the first one, of the name proxy, and the last one, of the proxy of apps, which outlive this process.
+  return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST - 2 };
 }
 
 export function uidOf(resources: HostResources, slot: Slot): number {
