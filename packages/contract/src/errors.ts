@@ -109,6 +109,7 @@ export const errorStatus = {
   build_timed_out: 422,
   template_start_failed: 422,
   invalid_manifest: 422,
+  errors_doubled: 422,
   instance_failed: 422,
   deploy_timed_out: 422,
   image_not_found: 422,

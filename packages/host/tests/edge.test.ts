@@ -236,3 +236,24 @@ test("what cannot be served is told, and its commands' socket is for root alone"
     await rm(apart, { recursive: true, force: true });
   }
 });
+
+test("requests are counted by instance, over another configuration and over the next instance of a seat", async () => {
+  const [one, two] = [await instance("one"), await instance("two")];
+  const counted = async () =>
+    Object.fromEntries((await edge.traffic()).instances.map(({ vm, requests }) => [vm, requests]));
+  await serve({ a: [one] }, { "a.test/": "a" });
+  for (let count = 0; count < 3; count += 1) await ask("a.test");
+  expect(await counted()).toEqual({ one: 3 });
+  await ask("a.test");
+  await serve({ a: [two] }, { "a.test/": "a" });
+  await ask("a.test");
+  expect(await counted()).toEqual({ one: 4, two: 1 });
+  // More places than there are: the proxy begins anew.
+  const more = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`more-${index}`, [one]]));
+  await serve({ a: [two], ...more }, { "a.test/": "a" });
+  await ask("a.test");
+  expect((await edge.traffic()).instances.find(({ vm }) => vm === "two")).toMatchObject({
+    ...{ requests: 2, server_errors: 0 },
+    received_bytes: expect.any(Number) as number,
+  });
+});

@@ -39,6 +39,12 @@ export const calls: Readonly<Record<string, ApiCall>> = {
     parameters: ["id"],
     query: ["lines", "since", "until", "grep", "group", "instance", "release"],
   },
+  "apps.metrics": {
+    operation: "getAppMetrics",
+    summary: "Get the metrics of an app",
+    parameters: ["id"],
+    query: ["since", "step"],
+  },
   "apps.createRoute": {
     operation: "createRoute",
     summary: "Create a route of an app",

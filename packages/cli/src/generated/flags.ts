@@ -78,6 +78,15 @@ export const flags = {
     },
     { field: "release", help: "only instances of the release", kind: "number", placeholder: "release" },
   ],
+  getAppMetrics: [
+    {
+      field: "since",
+      help: "a time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: all that is kept, 24 hours",
+      kind: "text",
+      placeholder: "since",
+    },
+    { field: "step", help: "length of a step, from 5m to 24h", kind: "text", placeholder: "step" },
+  ],
   createRoute: [
     {
       field: "host",

@@ -8,6 +8,7 @@ export const auditActions = [
   "app.get",
   "app.list",
   "app.logs",
+  "app.metrics.get",
   "app.run",
   "app.run_end",
   "app.update",

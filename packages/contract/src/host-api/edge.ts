@@ -5,6 +5,7 @@
 //
 //   PUT    /edge      EdgeDocument      EdgeState; an earlier document than the one there changes nothing
 //   GET    /edge                        EdgeState
+//   GET    /edge/traffic                EdgeTraffic
 //
 // Hosts of versions before it do not know these calls.
 
@@ -107,3 +108,29 @@ export const EdgeState = Type.Object(
   closed,
 );
 export type EdgeState = Static<typeof EdgeState>;
+
+const Count = Type.Integer({ minimum: 0 });
+
+export const EdgeTraffic = Type.Object(
+  {
+    /** Since the host's process has begun, or since it has first seen the instance. */
+    instances: Type.Array(
+      Type.Object(
+        {
+          vm: Type.String(),
+          execution_id: Type.String(),
+          requests: Count,
+          /** Answers with 4xx. */
+          client_errors: Count,
+          /** Answers with 5xx, and connections that broke off before an answer. */
+          server_errors: Count,
+          received_bytes: Count,
+          sent_bytes: Count,
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+export type EdgeTraffic = Static<typeof EdgeTraffic>;

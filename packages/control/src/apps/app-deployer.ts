@@ -25,6 +25,7 @@ import {
 } from "./app-store.ts";
 import { appWork, isAnyOnItsWay, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
+import { collectTraffic, errorsDoubled } from "./app-traffic.ts";
 import { forgetTemplates } from "./app-templates.ts";
 import { fail, rollBack } from "./deploy-ends.ts";
 import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
@@ -88,6 +89,7 @@ async function takeStep(context: Context, { ofApps, ofHosts, results, stop }: Tu
   const busy = ofApps.open;
   results.push(...(await Promise.allSettled(await leftovers(context, busy))));
   const apps = await appWork(context.db);
+  collectTraffic(context, { apps, lanes: ofHosts, stop });
   await tellEdges(context, { apps, doors: await edgeDoors(context.db), lanes: ofHosts, stop });
   const checks = startingChecks(context, { apps, lanes: ofHosts, stop });
   await ofHosts.settled(PATIENCE_MS);
@@ -142,6 +144,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
       ...{ scale: app.scale, wanted: app.wanted, mayStart: app.may_start },
       deploy: isPrepared && deploy ? { ...deploy, isOverdue: deploy.is_overdue } : undefined,
       isWatched: app.watched !== undefined,
+      errors: await errorsDoubled(context.db, app),
       preparing: coming?.number,
       edgeFault: edgeFaultOf(context, app),
     },

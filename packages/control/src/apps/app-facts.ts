@@ -56,7 +56,7 @@ export interface InstanceWork extends InstanceRow {
 }
 
 /** Apps of one statement: other work of this process has its turn after each. */
-const APPS_AT_ONCE = 50;
+const APPS_AT_ONCE = 25;
 
 /** All of them. */
 export async function appWork(db: Queries): Promise<AppWork[]> {

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { App, AppCreateRequest, AppList, AppUpdateRequest } from "@skerry/contract/apps/app";
 import { AppLogs, AppLogsQuery } from "@skerry/contract/apps/app-logs";
+import { AppMetrics, AppMetricsQuery } from "@skerry/contract/apps/app-metrics";
 import { Deploy, DeployList } from "@skerry/contract/apps/deploy";
 import { DeployCreateRequest, ReleaseList } from "@skerry/contract/apps/release";
 import { Route, RouteCreateRequest, RouteList } from "@skerry/contract/apps/route";
@@ -173,6 +174,22 @@ export const appOperations = {
     access: read,
     audit: { action: "app.logs", resource: "app" },
     errors: ["app_not_found", "secrets_unavailable"],
+  },
+  getAppMetrics: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/apps/:id/metrics",
+    client: "apps.metrics",
+    tag: "apps",
+    summary: "Get the metrics of an app",
+    description:
+      "Requests of each group and release over time, as the proxies of hosts have counted them; kept for 24 hours.",
+    ...path,
+    query: AppMetricsQuery,
+    answers: { 200: AppMetrics },
+    access: read,
+    audit: { action: "app.metrics.get", resource: "app" },
+    errors: ["app_not_found", "invalid_duration", "timeout_too_long"],
   },
   createRoute: {
     surface: "v1",

@@ -5,6 +5,7 @@ import { requestSignal } from "../api/request-signal.ts";
 import { readAppLogs } from "./app-logs.ts";
 import { appOperations } from "./app-operations.ts";
 import { deleteAppSecret, listAppSecrets, setAppSecret } from "./app-secrets.ts";
+import { readAppMetrics } from "./app-traffic.ts";
 import { appVmOperations } from "./app-vm-operations.ts";
 import { deleteOneOff, oneOffCreation } from "./one-offs.ts";
 import { appCreation, deleteApp, getApp, listAppsOf, updateApp } from "./apps.ts";
@@ -42,6 +43,8 @@ export const appRoutes = routes(appOperations, (context) => ({
     readAppLogs(context, callerOf(request), {
       ...{ id: request.params.id, query: request.query, gone: requestSignal(reply) },
     }),
+  getAppMetrics: (request) =>
+    readAppMetrics(context, callerOf(request), { id: request.params.id, query: request.query }),
   createRoute: (request) =>
     routeCreation(context, callerOf(request), { id: request.params.id, request: request.body }),
   listRoutes: (request) => listRoutesOf(context, callerOf(request), request.params.id),

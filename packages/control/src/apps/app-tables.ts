@@ -91,6 +91,17 @@ declare module "../db/database.ts" {
       concurrency: number | null;
       created_at: Generated<Date>;
     };
+    app_traffic: {
+      app_id: string;
+      counted_at: Date;
+      group_name: string;
+      release: number;
+      requests: number;
+      client_errors: number;
+      server_errors: number;
+      received_bytes: number;
+      sent_bytes: number;
+    };
     ended_instances: {
       machine_id: string;
       app_id: string;

@@ -52,14 +52,14 @@ export async function fail(
 export async function rollBack(
   context: Context,
   app: AppWork,
-  { message, instance }: Omit<AppAction & { kind: "rollBack" }, "kind">,
+  { code, message, instance }: Omit<AppAction & { kind: "rollBack" }, "kind">,
 ): Promise<void> {
   const { watched } = app;
   if (watched === undefined) return;
   const reason = {
-    ...{ code: "instance_failed" as const, message, instance: null },
-    exit_code: instance.end?.exitCode ?? null,
-    last_lines: await printedBy(context, app, instance),
+    ...{ code, message, instance: null },
+    exit_code: instance?.end?.exitCode ?? null,
+    last_lines: instance === undefined ? [] : await printedBy(context, app, instance),
   };
   await bringBack(context, app, { watched, reason });
   context.log.info({ app_id: app.id, deploy_id: watched.id }, "a release that failed goes back");

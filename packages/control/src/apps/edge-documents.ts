@@ -164,7 +164,7 @@ function partsOf(context: Context, doors: Doors): PartOf {
 }
 
 /** Between which other work of this process has its turn. */
-const APPS_AT_ONCE = 20;
+const APPS_AT_ONCE = 10;
 
 async function contentFor(
   hostId: string,

@@ -51,6 +51,8 @@ export interface AppFact {
     | undefined;
   /** The live release goes back where an instance of it fails. */
   readonly isWatched?: boolean;
+  /** What its requests have against the release that is watched; undefined: nothing. */
+  readonly errors?: string | undefined;
   /** The release that a deploy prepares. */
   readonly preparing?: number | undefined;
   /**
@@ -71,7 +73,13 @@ export type AppAction =
       readonly message: string;
       readonly instance?: InstanceFact;
     }
-  | { readonly kind: "rollBack"; readonly message: string; readonly instance: InstanceFact };
+  | {
+      readonly kind: "rollBack";
+      readonly code: ErrorCode;
+      readonly message: string;
+      /** The one that failed; undefined: its requests did. */
+      readonly instance: InstanceFact | undefined;
+    };
 
 export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
   const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND && group !== ONE_OFF);
@@ -155,7 +163,7 @@ function deployFault(
 
 /** Why the live release goes back, where it does. */
 function watchFault(
-  { isWatched, isDeleting, deploy, preparing, wanted }: AppFact,
+  { isWatched, isDeleting, deploy, preparing, wanted, errors }: AppFact,
   instances: readonly InstanceFact[],
 ): AppAction | undefined {
   if (isWatched !== true || isDeleting || deploy !== undefined || preparing !== undefined) return undefined;
@@ -166,13 +174,16 @@ function watchFault(
     ({ end, failure, isStopping, isLost, hasRun }) =>
       !isStopping && !isLost && hasRun && (end ?? failure) !== undefined,
   );
-  if (failed === undefined) return undefined;
+  if (failed === undefined)
+    return errors === undefined
+      ? undefined
+      : { kind: "rollBack", code: "errors_doubled", message: errors, instance: undefined };
   const { end, failure } = failed;
   const message =
     end === undefined
       ? `The check of ${nameOf(failed)} fails: ${failure}`
       : `${nameOf(failed)} ended: ${end.message}`;
-  return { kind: "rollBack", message, instance: failed };
+  return { kind: "rollBack", code: "instance_failed", message, instance: failed };
 }
 
 function nameOf({ group_name: group, number }: InstanceFact): string {

@@ -1,5 +1,5 @@
 import { Compile } from "typebox/compile";
-import { EdgeState, type EdgeDocument } from "@skerry/contract/host-api/edge";
+import { EdgeState, EdgeTraffic, type EdgeDocument } from "@skerry/contract/host-api/edge";
 import { Deadline } from "./deadline.ts";
 import type { HostTransport } from "./host-transport.ts";
 
@@ -7,6 +7,7 @@ import type { HostTransport } from "./host-transport.ts";
 const SERVE_DEADLINE_MS = 30_000;
 const CALL_DEADLINE_MS = 10_000;
 const states = Compile(EdgeState);
+const traffics = Compile(EdgeTraffic);
 
 export class EdgeCalls {
   readonly #transport: HostTransport;
@@ -19,6 +20,14 @@ export class EdgeCalls {
   serve(document: EdgeDocument, stop?: AbortSignal): Promise<EdgeState> {
     const call = { method: "PUT", path: "/edge", json: document } as const;
     return this.#transport.json(call, states, new Deadline(SERVE_DEADLINE_MS, stop));
+  }
+
+  traffic(stop?: AbortSignal): Promise<EdgeTraffic> {
+    return this.#transport.json(
+      { method: "GET", path: "/edge/traffic" },
+      traffics,
+      new Deadline(CALL_DEADLINE_MS, stop),
+    );
   }
 
   state(stop?: AbortSignal): Promise<EdgeState> {

@@ -15,6 +15,7 @@ export const appClientCalls = {
   listDeploys: { cli: "app deploys {id}", gives: { cli: expect.any(String) } },
   getDeploy: { cli: leftOut("`skerry deploy` follows it to its end: packages/cli/tests/apps.test.ts") },
   getAppLogs: { cli: "logs --app {id} --json" },
+  getAppMetrics: { cli: "app metrics {id} --json" },
   createRoute: { cli: "route create {id} --path-prefix /api --group web --json" },
   listRoutes: { cli: "route list {id}", gives: { cli: expect.any(String) } },
   deleteRoute: { cli: "route delete {id} {route}", gives: { cli: expect.stringMatching(/ deleted\n$/) } },

@@ -1,7 +1,7 @@
 // The proxy in front of apps of a fake host: it takes documents as a host does, and has the sessions that a
 // test says.
 
-import type { EdgeDocument, EdgeState } from "@skerry/contract/host-api/edge";
+import type { EdgeDocument, EdgeState, EdgeTraffic } from "@skerry/contract/host-api/edge";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 export class FakeEdge {
@@ -9,9 +9,13 @@ export class FakeEdge {
   /** Sessions of draining instances, by VM; those that are left out have none. */
   readonly sessions = new Map<string, number>();
   fault: string | null = null;
+  /** Sums of requests. */
+  traffic: EdgeTraffic["instances"] = [];
 
   /** Undefined: the call is not about it. */
   serve({ request, response, url }: HostCall): Promise<void> | undefined {
+    if (url.pathname === "/edge/traffic")
+      return (async () => sendJson(response, 200, { instances: this.traffic } satisfies EdgeTraffic))();
     if (url.pathname !== "/edge") return undefined;
     return (async () => {
       if (request.method === "PUT") {

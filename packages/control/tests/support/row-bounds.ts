@@ -9,7 +9,7 @@ import {
   SECRETS_MAX,
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
-import { APPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
+import { APPS_MAX, GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
 import { DEPLOYS_MAX, ENDED_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
@@ -102,6 +102,12 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     because: "One for each machine of an app.",
   },
   routes: { rows: APPS_MAX * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
+  app_traffic: {
+    rows: APPS_MAX * 24 * 12 * GROUPS_MAX,
+    rowBytes: 200,
+    because:
+      "A row for each five minutes of a day in which a group of an app had requests, of one release but while that changes.",
+  },
   ended_instances: {
     rows: APPS_MAX * (ENDED_MAX + 1),
     rowBytes: 3_000,

@@ -25,6 +25,7 @@ export const requests = {
   getDeploy: { method: "GET", path: "/v1/apps/{id}/deploys/{deploy}", call: "apps.getDeploy" },
   cancelDeploy: { method: "POST", path: "/v1/apps/{id}/deploys/{deploy}/cancel", call: "apps.cancelDeploy" },
   getAppLogs: { method: "GET", path: "/v1/apps/{id}/logs", call: "apps.logs" },
+  getAppMetrics: { method: "GET", path: "/v1/apps/{id}/metrics", call: "apps.metrics" },
   createRoute: { method: "POST", path: "/v1/apps/{id}/routes", call: "apps.createRoute" },
   listRoutes: { method: "GET", path: "/v1/apps/{id}/routes", call: "apps.routes", item: "route" },
   deleteRoute: { method: "DELETE", path: "/v1/apps/{id}/routes/{route}", call: "apps.deleteRoute" },

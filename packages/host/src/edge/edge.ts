@@ -6,7 +6,7 @@
 import { mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EdgeDocument, EdgeInstance, EdgeState } from "@skerry/contract/host-api/edge";
+import type { EdgeDocument, EdgeInstance, EdgeState, EdgeTraffic } from "@skerry/contract/host-api/edge";
 import type { Logger } from "pino";
 import type { Certified } from "../config/identity.ts";
 import { configOf, routeEntries } from "./haproxy-config.ts";
@@ -25,6 +25,7 @@ import {
 import { proxyFiles, replaceFile, replaceMap, type ProxyFiles } from "./proxy-files.ts";
 import { placeName, seated, seatName, type Seating } from "./seating.ts";
 import { STORED, storedDocument, withAddresses } from "./stored-document.ts";
+import { Traffic } from "./traffic.ts";
 
 /** VMs of this host, as seats need them. */
 export interface EdgeVms {
@@ -74,6 +75,7 @@ export class Edge {
   #fault: string | null = null;
   /** Ports that are open, by VM and incarnation. */
   readonly #published = new Map<string, { readonly vm: VmOf; readonly ports: string }>();
+  readonly #traffic = new Traffic();
   #turn: Promise<unknown> = Promise.resolve();
   #hasWarned = false;
 
@@ -111,6 +113,12 @@ export class Edge {
       (this.#told?.seats ?? []).map((seats, place) => this.#shown(place, seats)),
     );
     return { version: this.#served, fault: this.#fault, instances: instances.flat() };
+  }
+
+  /** Requests of each instance that has a seat, or had one a short time ago. */
+  async traffic(): Promise<EdgeTraffic> {
+    await this.#inTurn(() => this.#count());
+    return { instances: this.#traffic.sums() };
   }
 
   /** A VM gives up its slot, which another one may get: resolves when no request goes to its address. */
@@ -192,7 +200,21 @@ export class Edge {
     this.#hasWarned = false;
   }
 
+  /** Of one place, or of all. A proxy that does not answer is looked after elsewhere. */
+  async #count(place?: string): Promise<void> {
+    const counted = await this.#proxy.counts(place).catch(() => undefined);
+    if (counted === undefined) return;
+    const seats = (this.#told?.seats ?? []).flatMap((all, at) =>
+      all.flatMap(({ instance }, seat) =>
+        instance === null ? [] : [[`${placeName(at)}/${seatName(seat)}`, instance] as const],
+      ),
+    );
+    this.#traffic.note(new Map(seats), counted);
+  }
+
   async #start(isReload: boolean): Promise<void> {
+    // Its counters begin anew.
+    if (isReload) await this.#count();
     await this.#proxy.start();
     this.#options.log.info(
       isReload ? "the proxy of apps has another configuration" : "the proxy of apps is started",
@@ -201,14 +223,17 @@ export class Edge {
 
   /** The proxy begins anew with the files where it refuses a command. */
   async #change(before: Told, after: Told): Promise<void> {
+    const [seats, leaving] = [seatCommands(before, after), leavingCommands(before, after)];
+    // Of seats that are given away.
+    for (const place of placesOf([...seats, ...leaving])) await this.#count(place);
     try {
       await this.#proxy.command([
         ...placeCommands(before, after),
-        ...seatCommands(before, after),
+        ...seats,
         ...mapCommands(this.#files.doors, before.doors, after.doors),
         ...mapCommands(this.#files.routes, before.routes, after.routes),
       ]);
-      await this.#proxy.command(leavingCommands(before, after));
+      await this.#proxy.command(leaving);
     } catch (error) {
       if (!(error instanceof ProxyFault)) throw error;
       await this.#start(true);
@@ -320,6 +345,11 @@ export class Edge {
       ];
     });
   }
+}
+
+/** Places whose seats get another address by these commands. */
+function placesOf(commands: readonly string[]): ReadonlySet<string> {
+  return new Set(commands.flatMap((command) => / (b\d+)\/s\d+ addr /.exec(command)?.[1] ?? []));
 }
 
 function nameOf({ vm, execution_id }: VmOf): string {

@@ -1,4 +1,4 @@
-import { EdgeDocument, type EdgeState } from "@skerry/contract/host-api/edge";
+import { EdgeDocument, type EdgeState, type EdgeTraffic } from "@skerry/contract/host-api/edge";
 import type { Host } from "../app/host.ts";
 import type { HostServer } from "./conventions.ts";
 
@@ -7,6 +7,8 @@ const BODY_MAX_BYTES = 32 * 1024 * 1024;
 
 export function registerEdge(server: HostServer, { edge }: Host): void {
   server.get("/edge", (): Promise<EdgeState> => edge.state());
+
+  server.get("/edge/traffic", (): Promise<EdgeTraffic> => edge.traffic());
 
   server.put("/edge", { bodyLimit: BODY_MAX_BYTES, schema: { body: EdgeDocument } }, (request) =>
     edge.apply(request.body),

@@ -148,6 +148,7 @@ AppDeployReasonCode = Literal[
     "build_timed_out",
     "template_start_failed",
     "invalid_manifest",
+    "errors_doubled",
     "instance_failed",
     "deploy_timed_out",
     "image_not_found",
@@ -362,6 +363,7 @@ BuildErrorCode = Literal[
     "build_timed_out",
     "template_start_failed",
     "invalid_manifest",
+    "errors_doubled",
     "instance_failed",
     "deploy_timed_out",
     "image_not_found",
@@ -536,6 +538,7 @@ DeployReasonCode = Literal[
     "build_timed_out",
     "template_start_failed",
     "invalid_manifest",
+    "errors_doubled",
     "instance_failed",
     "deploy_timed_out",
     "image_not_found",
@@ -731,6 +734,7 @@ ErrorCode = Literal[
     "build_timed_out",
     "template_start_failed",
     "invalid_manifest",
+    "errors_doubled",
     "instance_failed",
     "deploy_timed_out",
     "image_not_found",
@@ -1314,6 +1318,30 @@ class AppLogs(TypedDict):
     unavailable: List[str]
     #: Lines that come later begin later, but for some seconds.
     read_at: str
+
+
+class AppMetrics(TypedDict):
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    step: str
+    #: Oldest first, one for each group and release that had requests.
+    items: List[AppMetricsPoint]
+
+
+class AppMetricsPoint(TypedDict):
+    #: Begin of the step.
+    at: str
+    group: str
+    release: int
+    #: Requests that its instances got in the step.
+    requests: int
+    #: Answers with 4xx.
+    client_errors: int
+    #: Answers with 5xx, and connections that broke off before an answer.
+    server_errors: int
+    #: Received from clients.
+    received_bytes: int
+    #: Sent to clients.
+    sent_bytes: int
 
 
 class AppUpdateRequest(TypedDict, total=False):

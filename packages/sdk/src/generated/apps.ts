@@ -2,6 +2,7 @@
 
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
 import type { AppLogs } from "@skerry/contract/apps/app-logs";
+import type { AppMetrics } from "@skerry/contract/apps/app-metrics";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { OneOffRequest } from "@skerry/contract/apps/one-off";
 import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release";
@@ -30,6 +31,13 @@ export interface GetAppLogsQuery {
   readonly instance?: string | undefined;
   /** Only instances of the release. */
   readonly release?: number | undefined;
+}
+
+export interface GetAppMetricsQuery {
+  /** A time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: all that is kept, 24 hours. */
+  readonly since?: string | undefined;
+  /** Length of a step, from 5m to 24h. */
+  readonly step?: string | undefined;
 }
 
 export class Apps {
@@ -184,6 +192,21 @@ export class Apps {
   logs(id: string, query: GetAppLogsQuery = {}, options: CallOptions = {}): Promise<AppLogs> {
     return this.http.json<AppLogs>(
       { method: "GET", path: `/v1/apps/${segment(id)}/logs`, query: { ...query } },
+      options,
+    );
+  }
+
+  /**
+   * Get the metrics of an app. Requests of each group and release over time, as the proxies of
+   * hosts have counted them; kept for 24 hours.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`, `invalid_duration`, `timeout_too_long`.
+   */
+  metrics(id: string, query: GetAppMetricsQuery = {}, options: CallOptions = {}): Promise<AppMetrics> {
+    return this.http.json<AppMetrics>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/metrics`, query: { ...query } },
       options,
     );
   }

@@ -8,6 +8,7 @@ import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
 import { addDeedCommand, addEachCommand, addListCommand } from "../resources/resource-commands.ts";
 import { registerEnv } from "./app-env.ts";
+import { registerMetrics } from "./app-metrics.ts";
 import { registerDeployCommands } from "./deploy.ts";
 import { registerOneOffs } from "./one-off.ts";
 import { registerRouteCommands } from "./route.ts";
@@ -53,6 +54,7 @@ export function registerAppCommands(program: Command, cli: Cli): void {
     print: (one) => printApp(cli, one),
   });
   registerScale(app, cli);
+  registerMetrics(app, cli);
   registerEnv(app, cli);
   registerOneOffs(app, cli);
   registerLists(app, cli);

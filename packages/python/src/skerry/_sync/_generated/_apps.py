@@ -11,6 +11,7 @@ from ...types import (
     App,
     AppList,
     AppLogs,
+    AppMetrics,
     Deploy,
     DeployCreateRequest,
     DeployList,
@@ -197,6 +198,19 @@ class Apps:
                 },
             ),
             AppLogs,
+        )
+
+    def metrics(self, id: str, *, since: Optional[str] = None, step: Optional[str] = None) -> AppMetrics:
+        """Get the metrics of an app. Requests of each group and release over time, as the proxies of hosts have
+        counted them; kept for 24 hours.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``, ``invalid_duration``, ``timeout_too_long``.
+        """
+        return self._http.json(
+            Request("GET", f"/v1/apps/{segment(id)}/metrics", query={"since": since, "step": step}),
+            AppMetrics,
         )
 
     def create_route(
