@@ -139,6 +139,25 @@ test("hosts of a cluster are told of each other's instances, and where to pass r
       JSON.stringify([web(world.host), web(second)]) === JSON.stringify([[[[], [1]]], [[["serving"], []]]])
     );
   }, "the first host has none");
+  // The next one goes where there is none of the group, whatever else is there.
+  await sql`update hosts set desired = 'active'`.execute(world.db);
+  await ask(world.host);
+  await ask(second);
+  await world.context.hostCapacity.refreshNow();
+  for (const count of [2, 6, 7]) {
+    await world.call("PATCH", "/v1/apps/shop", { body: { scale: { web: count } } });
+    await turn();
+    const { instances } = await getApp();
+    expect(instances).toHaveLength(count);
+    const here = instances.filter(({ machine_id: id }) => world.host.vms.has(id)).length;
+    expect([Math.floor(count / 2), Math.ceil(count / 2)]).toContain(here);
+  }
+  await world.call("PATCH", "/v1/apps/shop", { body: { scale: { web: 1 } } });
+  await eventually(async () => {
+    await turn();
+    return (await getApp()).instances.length === 1;
+  }, "one is left");
+  await onlyOn(second);
   // Without a door of its own a host passes nothing on.
   world.host.edgeDoor = undefined;
   await ask(world.host);

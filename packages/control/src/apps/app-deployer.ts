@@ -152,7 +152,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
   );
   const toPrepare = await preparationOf(context, app, facts);
   const results = await Promise.allSettled([
-    ...actions.map((action) => act(context, app, action)),
+    ...actions.map((action, index) => act(context, app, { action, before: actions.slice(0, index) })),
     ...toPrepare.map((action) => prepare(context, app, action)),
   ]);
   const failure = results.find((one) => one.status === "rejected");
@@ -200,10 +200,16 @@ async function prepare(context: Context, app: AppWork, action: PreparationAction
   }
 }
 
-async function act(context: Context, app: AppWork, action: AppAction): Promise<void> {
+interface Acting {
+  readonly action: AppAction;
+  /** Actions of the same step. */
+  readonly before: readonly AppAction[];
+}
+
+async function act(context: Context, app: AppWork, { action, before }: Acting): Promise<void> {
   switch (action.kind) {
     case "start":
-      return start(context, app, action);
+      return start(context, app, { ...action, ahead: aheadOf(action, before) });
     case "serve":
       return setInstanceState(context.db, action.instance.machine_id, "serving");
     case "drain":
@@ -224,6 +230,10 @@ async function act(context: Context, app: AppWork, action: AppAction): Promise<v
     case "rollBack":
       return rollBack(context, app, action);
   }
+}
+
+function aheadOf({ group }: AppAction & { kind: "start" }, before: readonly AppAction[]): number {
+  return before.filter((one) => one.kind === "start" && one.group === group).length;
 }
 
 function drainMs({ wanted, status }: AppWork): number {
@@ -268,10 +278,10 @@ async function replace(context: Context, app: AppWork, instance: InstanceFact): 
 async function start(
   context: Context,
   app: AppWork,
-  seat: Pick<AppAction & { kind: "start" }, "group" | "number">,
+  { ahead, ...seat }: Pick<AppAction & { kind: "start" }, "group" | "number"> & { readonly ahead: number },
 ): Promise<void> {
   if (app.wanted === undefined) return;
-  const fault = await startInstance(context, app, { release: app.wanted, seat });
+  const fault = await startInstance(context, app, { release: app.wanted, seat, ahead });
   if (fault === undefined) return;
   if (app.deploy === undefined || app.coming !== undefined) throw fault;
   const message = `${seat.group}.${seat.number} could not be started: ${fault.message}`;

@@ -10,6 +10,13 @@ import type { AppWork, RunnableRelease } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
 import { ONE_OFF, RELEASE_COMMAND } from "./reconcile-app.ts";
 
+interface Starting {
+  readonly release: RunnableRelease;
+  readonly seat: Seat;
+  /** Instances of the group that are started at the same moment, before it. */
+  readonly ahead?: number;
+}
+
 interface Seat {
   readonly group: string;
   readonly number: number;
@@ -22,7 +29,7 @@ interface Seat {
 export async function startInstance(
   context: Context,
   app: AppWork,
-  { release, seat }: { readonly release: RunnableRelease; readonly seat: Seat },
+  { release, seat, ahead = 0 }: Starting,
 ): Promise<SkerryError | undefined> {
   const { group, number } = seat;
   try {
@@ -33,6 +40,7 @@ export async function startInstance(
         seat,
         own: await ownSecretNames(context, { orgId: app.org_id }, app.id),
       }),
+      apart: { hosts: hostsOfGroup(app, group), ahead },
       service: DEPLOYER,
     });
     const row = { machine_id: id, app_id: app.id, release: release.number, group_name: group, number };
@@ -45,6 +53,10 @@ export async function startInstance(
     context.log.warn({ err: error, app_id: app.id }, "an instance could not be started");
     return undefined;
   }
+}
+
+function hostsOfGroup({ instances }: AppWork, group: string): string[] {
+  return instances.flatMap((one) => (one.group_name === group ? (one.host_id ?? []) : []));
 }
 
 /** After which a microVM for commands by hand ends, where its client is gone. */

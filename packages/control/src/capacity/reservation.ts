@@ -34,8 +34,17 @@ export interface PlacementRequest {
   readonly on?: string;
   /** Hosts that it should go to where they have room, best first. */
   readonly preferred?: readonly string[];
+  /** It goes where there are fewest of its likes. */
+  readonly apart?: Apart;
   /** Its disk is there, so the host does not need an organization's own template to go on with it. */
   readonly keepsDisk?: boolean;
+}
+
+export interface Apart {
+  /** Hosts of its likes, each as often as it has one. */
+  readonly hosts: readonly string[];
+  /** Likes that are placed before it at the same moment. */
+  readonly ahead: number;
 }
 
 /** What was found, under lock. */
@@ -174,7 +183,7 @@ function candidates(
   if (hosts instanceof SkerryError) return hosts;
   const placement = place(hosts, request.size, context.limits.vcpusPerCpu);
   if (placement.kind === "candidates")
-    return preferredFirst(request, frozenFirst(request, placement.hostIds));
+    return preferredFirst(request, frozenFirst(request, apartFirst(request, placement.hostIds)));
   if (placement.kind === "too_large") return tooLarge(request, placement.largestMemoryMib);
   const { lackMemory, lackCpus } = placement;
   const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
@@ -191,6 +200,20 @@ function frozenFirst({ own, size }: Wanted, hostIds: readonly string[]): readonl
   if (own === undefined) return hostIds;
   const isFrozen = (id: string): boolean => own.places.get(id)?.includes(size.name) === true;
   return [...hostIds.filter(isFrozen), ...hostIds.filter((id) => !isFrozen(id))];
+}
+
+function apartFirst({ apart }: Wanted, hostIds: readonly string[]): readonly string[] {
+  if (apart === undefined) return hostIds;
+  const likes = new Map(hostIds.map((id) => [id, apart.hosts.filter((one) => one === id).length]));
+  const likesOf = (id = ""): number => likes.get(id) ?? 0;
+  // Those that are placed at the same moment see hosts in one order, however full these are by then.
+  const inOrder = hostIds.toSorted((one, other) => (one < other ? -1 : 1));
+  const fewestFirst = () => inOrder.toSorted((one, other) => likesOf(one) - likesOf(other));
+  for (let ahead = 0; ahead < apart.ahead; ahead += 1) {
+    const [first = ""] = fewestFirst();
+    likes.set(first, likesOf(first) + 1);
+  }
+  return fewestFirst();
 }
 
 function preferredFirst({ preferred = [] }: Wanted, hostIds: readonly string[]): readonly string[] {

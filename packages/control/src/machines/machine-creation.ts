@@ -13,7 +13,7 @@ import { readMachineParams, type MachineParams } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
 import { mayReadEnv } from "../vms/env.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
-import { reserve, type Reservation } from "../capacity/reservation.ts";
+import { reserve, type Apart, type Reservation } from "../capacity/reservation.ts";
 import type { Queries } from "../db/database.ts";
 import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
 import { fromOf } from "../snapshots/vm-origin.ts";
@@ -41,17 +41,19 @@ export interface NewMachineRequest {
   readonly timing: Pick<RequestTiming, "measure" | "measureStart">;
   /** The resource that it is made for. */
   readonly owner?: VmOwner;
+  /** Others that do the same: it is placed apart from them. */
+  readonly apart?: Apart;
 }
 
 export async function createMachine(
   context: Context,
-  { caller, request, timing, owner }: NewMachineRequest,
+  { caller, request, timing, owner, apart }: NewMachineRequest,
   attempt: Attempt,
 ): Promise<MachineRow> {
   const params = await readMachineParams(context, caller, { request, owner });
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await timing.measure("place", () =>
-      takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, attempt }),
+      takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, apart, attempt }),
     );
     const from = fromOf(params.origin);
     return bringUp(context, row, { address, disk: "new", reason: null, timing, ...from });
@@ -61,11 +63,15 @@ export async function createMachine(
 interface Placing {
   readonly caller: Caller;
   readonly params: MachineParams & { readonly owner: VmOwner | null };
+  readonly apart: Apart | undefined;
   readonly attempt: Attempt;
 }
 
 /** Anywhere for a template, where its files are or can go for a snapshot. */
-function takeRoom(context: Context, { caller, params, attempt }: Placing): Promise<Reservation<MachineRow>> {
+function takeRoom(
+  context: Context,
+  { caller, params, apart, attempt }: Placing,
+): Promise<Reservation<MachineRow>> {
   const { origin, size } = params;
   const { orgId } = caller;
   const write = async (transaction: Queries, place: NewVmPlace, snapshotId: string | null) => {
@@ -97,7 +103,7 @@ function takeRoom(context: Context, { caller, params, attempt }: Placing): Promi
   };
   if (origin.kind === "template") {
     const quotas = ({ disk_gib }: BuiltInTemplate) => ({ machines: 1, disk_gib });
-    const placement = { orgId, template: origin.template, size, quotas };
+    const placement = { orgId, template: origin.template, size, quotas, ...(apart && { apart }) };
     return reserve(context, placement, (transaction, found) => write(transaction, found, null));
   }
   const { snapshot } = origin;

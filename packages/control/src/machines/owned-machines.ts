@@ -4,6 +4,7 @@
 import { scopes } from "@skerry/contract/organizations/scopes";
 import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { VmOwner } from "@skerry/contract/vms/owner";
+import type { Apart } from "../capacity/reservation.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -17,6 +18,8 @@ interface Owned {
   readonly orgId: string;
   readonly owner: VmOwner;
   readonly request: MachineCreateRequest;
+  /** Others that do the same: it is placed apart from them. */
+  readonly apart?: Apart;
   /** The background service that makes it, for the audit log. */
   readonly service: string;
 }
@@ -24,9 +27,9 @@ interface Owned {
 /** Resolves when it runs. Throws what the request for a machine answers. */
 export async function createOwnedMachine(
   context: Context,
-  { orgId, owner, request, service }: Owned,
+  { orgId, owner, request, apart, service }: Owned,
 ): Promise<MachineRow> {
-  const asked = { caller: resourceCaller(orgId), request, owner, timing: untimed };
+  const asked = { caller: resourceCaller(orgId), request, owner, ...(apart && { apart }), timing: untimed };
   const machine = await createMachine(context, asked, new Attempt(undefined, () => undefined));
   await recordOwnActs(context.db, { service, action: "machine.create", resource: "machine" }, [machine]);
   return machine;
