@@ -6,7 +6,13 @@ import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors/errors.ts";
 import { addExamples } from "../../input/options.ts";
 import { relativeTime } from "../../output/relative-times.ts";
-import { addDeedCommand, addEachCommand, addListCommand } from "../resources/resource-commands.ts";
+import {
+  addDeedCommand,
+  addEachCommand,
+  addListCommand,
+  wholeList,
+  type WholeList,
+} from "../resources/resource-commands.ts";
 import { registerEnv } from "./app-env.ts";
 import { registerMetrics } from "./app-metrics.ts";
 import { registerDeployCommands } from "./deploy.ts";
@@ -122,14 +128,10 @@ interface ListOf<Item> {
 }
 
 function addListOf<Item>(app: Command, cli: Cli, { name, description, list, columns }: ListOf<Item>): void {
-  addDeedCommand<readonly Item[]>(app, cli, {
-    ...{ name, description, argument: named, examples: [`skerry app ${name} shop`], withoutJson: true },
-    async act(client, one) {
-      const items: Item[] = [];
-      for await (const item of list(client, one)) items.push(item);
-      return items;
-    },
-    print: (items) =>
+  addDeedCommand<WholeList<Item>>(app, cli, {
+    ...{ name, description, argument: named, examples: [`skerry app ${name} shop`] },
+    act: (client, one) => wholeList(list(client, one)),
+    print: ({ items }) =>
       cli.output.table(
         columns.map(([heading]) => heading),
         items.map((item) => columns.map(([, text]) => text(item))),

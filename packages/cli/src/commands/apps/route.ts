@@ -4,7 +4,7 @@ import type { Route, RouteCreateRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../input/options.ts";
-import { addDeedCommand } from "../resources/resource-commands.ts";
+import { addDeedCommand, wholeList, type WholeList } from "../resources/resource-commands.ts";
 
 const app: readonly [string, string] = ["<app>", "name or id of the app"];
 
@@ -13,21 +13,16 @@ export function registerRouteCommands(program: Command, cli: Cli): void {
     .command("route")
     .description("Names and paths that lead to groups of an app, beside its own address.");
   addExamples(route, "skerry route create shop --path-prefix /api --group api --strip-prefix");
-  addDeedCommand<readonly Route[]>(route, cli, {
+  addDeedCommand<WholeList<Route>>(route, cli, {
     name: "list",
     description: "List the routes of an app.",
     examples: ["skerry route list shop"],
     argument: app,
-    withoutJson: true,
-    async act({ apps }, name, options) {
-      const routes: Route[] = [];
-      for await (const one of apps.routes(name, options)) routes.push(one);
-      return routes;
-    },
-    print: (routes) =>
+    act: ({ apps }, name, options) => wholeList(apps.routes(name, options)),
+    print: ({ items }) =>
       cli.output.table(
         ["ID", "HOST", "PATH", "GROUP", "MANNER"],
-        routes.map((one) => [one.id, one.host ?? "-", one.path_prefix, one.group, mannerOf(one)]),
+        items.map((one) => [one.id, one.host ?? "-", one.path_prefix, one.group, mannerOf(one)]),
       ),
   });
   addDeedCommand<Route>(route, cli, {

@@ -88,13 +88,21 @@ export function addListCommand<Item>(group: Command, cli: Cli, words: ListWords<
 async function whole<Item>(
   listed: Listed<Item>,
 ): Promise<{ readonly items: readonly Item[]; readonly next_cursor?: string | null }> {
-  if (Symbol.asyncIterator in listed) {
-    const items: Item[] = [];
-    for await (const item of listed) items.push(item);
-    return { items, next_cursor: null };
-  }
+  if (Symbol.asyncIterator in listed) return wholeList(listed);
   const found = await listed;
   return "items" in found ? found : { items: found };
+}
+
+/** All items of a list, as the API has its last page. */
+export interface WholeList<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor: null;
+}
+
+export async function wholeList<Item>(listed: AsyncIterable<Item>): Promise<WholeList<Item>> {
+  const items: Item[] = [];
+  for await (const item of listed) items.push(item);
+  return { items, next_cursor: null };
 }
 
 interface Argument {
