@@ -106,3 +106,16 @@ test("a secret of an app is set and deployed, or staged", async () => {
   expect(deployed(server)).toEqual([{ release: 42 }]);
   expect(made(server)[0]).toBe("PUT /v1/apps/shop/secrets/API_KEY");
 });
+
+test("app maintenance says what it is to be", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  for (const state of ["on", "off"]) await shell.run("app", "maintenance", "shop", state);
+  const changes = server.received.map(({ method, body }) => [method, JSON.parse(body.toString()) as object]);
+  expect(changes).toEqual([
+    ["PATCH", { maintenance: true }],
+    ["PATCH", { maintenance: false }],
+  ]);
+  expect((await shell.run("app", "maintenance", "shop", "maybe")).code).toBe(2);
+});

@@ -107,6 +107,19 @@ test("an app whose host is slow, and a proxy that does not answer, hold up no ot
   expect((await getApp("quick")).instances).toMatchObject([{ name: "web.1", state: "serving" }]);
 });
 
+test("an app in maintenance keeps its instances, and its routes say so", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  const change = (maintenance: boolean) => world.call("PATCH", "/v1/apps/shop", { body: { maintenance } });
+  expect((await change(true)).body).toMatchObject({ maintenance: true, scale: {} });
+  await turn();
+  expect(led()).toEqual([["shop.localhost/ web:http", { maintenance: true }]]);
+  expect((await getApp()).instances).toHaveLength(1);
+  await change(false);
+  await turn();
+  expect(led()).toEqual([["shop.localhost/ web:http", {}]]);
+});
+
 test("hosts of a cluster are told of each other's instances, and where to pass requests on", async () => {
   await using second = new FakeHost();
   await second.start();

@@ -276,7 +276,10 @@ const otherCommands: Readonly<Record<string, string>> = {
   rollback: "packages/cli/tests/apps.test.ts",
   launch: "packages/cli/tests/apps.test.ts",
   ...Object.fromEntries(
-    ["console", "env", "exec", "run"].map((word) => [`app ${word}`, "packages/cli/tests/app-hand.test.ts"]),
+    ["console", "env", "exec", "maintenance", "run"].map((word) => [
+      `app ${word}`,
+      "packages/cli/tests/app-hand.test.ts",
+    ]),
   ),
   "auth login": "packages/cli/tests/organizations.test.ts",
   "auth logout": "packages/cli/tests/organizations.test.ts",

@@ -42,3 +42,20 @@ test("a route takes its prefix away, limits each client's requests, keeps a clie
   await edge.apply(document("draining"));
   expect((await same()).vm).toBe("two");
 });
+
+test("a route in maintenance is answered by the proxy, and the others as before", async () => {
+  const one = await instance("one");
+  const told = (maintenance: boolean): EdgeDocument => ({
+    version: nextVersion(),
+    backends: [{ id: "a", protocol: "http", instances: [one] }],
+    routes: [
+      { host: "a.test", path_prefix: "/", backend: "a", ...(maintenance && { maintenance }) },
+      { host: "b.test", path_prefix: "/", backend: "a" },
+    ],
+  });
+  await edge.apply(told(true));
+  expect(await ask("a.test", "/x")).toMatchObject({ status: 503, code: "app_in_maintenance" });
+  expect((await ask("b.test")).status).toBe(200);
+  await edge.apply(told(false));
+  expect((await ask("a.test")).status).toBe(200);
+});

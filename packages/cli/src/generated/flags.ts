@@ -43,6 +43,12 @@ export const flags = {
       kind: "pairs",
       placeholder: "KEY=VALUE",
     },
+    {
+      field: "maintenance",
+      help: "requests are answered with 503 app_in_maintenance, and its instances get none",
+      kind: "boolean",
+      placeholder: "maintenance",
+    },
   ],
   getAppLogs: [
     {

@@ -8,6 +8,7 @@ import { pageOf } from "../page.ts";
 import { APP_NAME_PATTERN, GROUP_PATTERN, GROUPS_MAX, SCALE_MAX } from "./app-bounds.ts";
 import { Deploy } from "./deploy.ts";
 
+const MAINTENANCE = "Requests are answered with 503 `app_in_maintenance`, and its instances get none.";
 const closed = { additionalProperties: false } as const;
 
 export const Scale = Type.Record(
@@ -34,7 +35,10 @@ export type AppCreateRequest = Static<typeof AppCreateRequest>;
 
 export const AppUpdateRequest = named(
   "AppUpdateRequest",
-  { scale: Type.Optional({ ...Scale, description: "Of these groups; the others stay as they are." }) },
+  {
+    scale: Type.Optional({ ...Scale, description: "Of these groups; the others stay as they are." }),
+    maintenance: Type.Optional(Type.Boolean({ description: MAINTENANCE })),
+  },
   { scale: { web: 3 } },
 );
 export type AppUpdateRequest = Static<typeof AppUpdateRequest>;
@@ -69,6 +73,7 @@ export const App = named(
     ),
     url: Nullable(Type.String({ description: "The address under which a host serves it." })),
     scale: Scale,
+    maintenance: Type.Boolean({ description: MAINTENANCE }),
     release: Nullable(
       Type.Integer({ description: "Number of the release that is live; null: none is yet." }),
     ),
@@ -83,6 +88,7 @@ export const App = named(
     host: "shop.localhost",
     url: "http://shop.localhost:7080",
     scale: { web: 1 },
+    maintenance: false,
     release: 42,
     deploy: { ...exampleOf(Deploy), status: "live", finished_at: "2026-11-20T16:41:12.123Z" },
     instances: [

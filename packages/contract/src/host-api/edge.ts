@@ -71,6 +71,8 @@ export const EdgeDocument = Type.Object(
           backend: Type.String({ maxLength: 100 }),
           /** Requests come without the prefix. */
           strip_prefix: Type.Optional(Type.Boolean()),
+          /** It is answered with 503, and no instance gets it. */
+          maintenance: Type.Optional(Type.Boolean()),
           /** Requests in a second of each client's address. */
           rate_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: RATE_LIMIT_MAX })),
         },

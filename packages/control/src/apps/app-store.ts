@@ -67,12 +67,13 @@ export async function lockApp(transaction: Queries, orgId: string, id: string): 
 export async function changeApp(
   db: Queries,
   id: string,
-  change: { readonly scale?: AppRow["scale"]; readonly status?: AppRow["status"]; readonly live?: number },
+  change: Partial<Pick<AppRow, "scale" | "status" | "live" | "maintenance">>,
 ): Promise<void> {
-  const { scale, status, live } = change;
+  const { scale, status, live, maintenance } = change;
   await sql`
     update apps set scale = coalesce(${scale === undefined ? null : JSON.stringify(scale)}::jsonb, scale),
-      status = coalesce(${status ?? null}, status), live = coalesce(${live ?? null}::int, live)
+      status = coalesce(${status ?? null}, status), live = coalesce(${live ?? null}::int, live),
+      maintenance = coalesce(${maintenance ?? null}::boolean, maintenance)
     where id = ${id}`.execute(db);
 }
 

@@ -36,6 +36,7 @@ declare module "../db/database.ts" {
       label: string | null;
       scale: Json<Readonly<Record<string, number>>>;
       live: number | null;
+      maintenance: Generated<boolean>;
       next_release: Generated<number>;
       crashes: Generated<number>;
       start_after: Generated<Date>;

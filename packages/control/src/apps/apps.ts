@@ -72,11 +72,15 @@ export async function updateApp(
   context: Context,
   { orgId }: Caller,
   id: string,
-  { scale = {} }: AppUpdateRequest,
+  { scale = {}, maintenance }: AppUpdateRequest,
 ): Promise<App> {
   const row = await changing(context, orgId, {
     id,
-    make: (transaction, app) => changeApp(transaction, id, { scale: { ...app.scale, ...scale } }),
+    make: (transaction, app) =>
+      changeApp(transaction, id, {
+        scale: { ...app.scale, ...scale },
+        ...(maintenance !== undefined && { maintenance }),
+      }),
   });
   return shownOne(context, row);
 }
@@ -135,11 +139,11 @@ interface Running {
 }
 
 function shownApp(context: Context, row: AppRow, { deploy, instances }: Running): App {
-  const { id, name, status, scale, live } = row;
+  const { id, name, status, scale, live, maintenance } = row;
   const host = hostOf(context, row);
   const { port } = context.apps;
   return {
-    ...{ id, name, status, scale },
+    ...{ id, name, status, scale, maintenance },
     host,
     url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
     release: live,

@@ -72,6 +72,7 @@ function routesTo(app: AppWork, host: string, backends: readonly Backend[]): App
       {
         ...{ host: routeHost(host, route), path_prefix, backend: backend.id },
         ...(strip_prefix && { strip_prefix }),
+        ...(app.maintenance && { maintenance: true }),
         ...(rate_limit !== null && { rate_limit }),
       },
     ];

@@ -74,6 +74,7 @@ import { endedInstances } from "./migrations/0078-ended-instances.ts";
 import { routes } from "./migrations/0079-routes.ts";
 import { watchedDeploys } from "./migrations/0080-watched-deploys.ts";
 import { appTraffic } from "./migrations/0081-app-traffic.ts";
+import { appMaintenance } from "./migrations/0082-app-maintenance.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -153,6 +154,7 @@ const migrations = [
   { number: 79, name: "routes", text: routes },
   { number: 80, name: "watched-deploys", text: watchedDeploys },
   { number: 81, name: "app-traffic", text: appTraffic },
+  { number: 82, name: "app-maintenance", text: appMaintenance },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -87,6 +87,7 @@ frontend apps
   http-request set-var(txn.strip) var(txn.route),field(2,|)
   http-request set-var(txn.limit) var(txn.route),field(3,|)
   http-request set-var(txn.backend) var(txn.route),field(4,|)
+  http-request return status 503 content-type application/json hdr retry-after 30 lf-string ${body("app_in_maintenance", "The app is in maintenance.")} if { var(txn.route),field(5,|) -m str maintenance }
   http-request return status 404 content-type application/json lf-string ${body("route_not_found", "No app is served under this name and path.")} unless { var(txn.route) -m found }
   http-request track-sc0 src,concat(|,txn.place) table clients if ${LIMITED}
   http-request return status 429 content-type application/json hdr retry-after 1 lf-string ${body("rate_limited", "There are too many requests from this address.")} if ${LIMITED} { sc_http_req_rate(0,clients),sub(txn.limit) gt 0 }
@@ -133,7 +134,7 @@ function stripLines(): string {
 }
 
 /**
- * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND`: segments to take away, and requests in a second; 0: none. The
+ * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND|MAINTENANCE`: segments to take away, and requests in a second; 0: none. The
  * backend is named where other hosts serve it too.
  */
 export function routeEntries(
@@ -141,13 +142,20 @@ export function routeEntries(
   { routes }: Pick<EdgeDocument, "routes">,
 ): ReadonlyMap<string, string> {
   const places = new Map(seating.map((one, place) => [one.backend, { ...one, name: placeName(place) }]));
-  const entries = routes.flatMap(({ host, path_prefix, backend, strip_prefix, rate_limit = 0 }) => {
-    const place = places.get(backend);
-    if (place === undefined) return [];
-    const segments = strip_prefix === true ? path_prefix.split("/").length - 2 : 0;
-    const passed = Object.keys(place.elsewhere).length > 0 ? backend : "";
-    return [[`${host}${path_prefix}`, `${place.name}|${segments}|${rate_limit}|${passed}`] as const];
-  });
+  const entries = routes.flatMap(
+    ({ host, path_prefix, backend, strip_prefix, rate_limit = 0, maintenance }) => {
+      const place = places.get(backend);
+      if (place === undefined) return [];
+      const segments = strip_prefix === true ? path_prefix.split("/").length - 2 : 0;
+      const passed = Object.keys(place.elsewhere).length > 0 ? backend : "";
+      return [
+        [
+          `${host}${path_prefix}`,
+          `${place.name}|${segments}|${rate_limit}|${passed}${maintenance === true ? "|maintenance" : ""}`,
+        ] as const,
+      ];
+    },
+  );
   return new Map(entries);
 }
 

@@ -1277,6 +1277,8 @@ class App(TypedDict):
     url: Optional[str]
     #: Instances of each group, at most 20. Groups that are left out have one.
     scale: Dict[str, int]
+    #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
+    maintenance: bool
     #: Number of the release that is live; null: none is yet.
     release: Optional[int]
     #: The last one.
@@ -1347,6 +1349,8 @@ class AppMetricsPoint(TypedDict):
 class AppUpdateRequest(TypedDict, total=False):
     #: Of these groups; the others stay as they are.
     scale: Dict[str, int]
+    #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
+    maintenance: bool
 
 
 class AuditEventActor(TypedDict):

@@ -60,6 +60,7 @@ export function registerAppCommands(program: Command, cli: Cli): void {
     print: (one) => printApp(cli, one),
   });
   registerScale(app, cli);
+  registerMaintenance(app, cli);
   registerMetrics(app, cli);
   registerEnv(app, cli);
   registerOneOffs(app, cli);
@@ -104,7 +105,11 @@ function registerLists(app: Command, cli: Cli): void {
   });
 }
 
-async function printApp(cli: Cli, { name, url, release, deploy, instances }: App): Promise<void> {
+async function printApp(
+  cli: Cli,
+  { name, url, release, deploy, instances, maintenance }: App,
+): Promise<void> {
+  if (maintenance) await cli.output.line("It is in maintenance: its instances get no requests.");
   await cli.output.line(`${name}  ${url ?? "no address"}  release ${release ?? "-"}`);
   if (deploy !== null)
     await cli.output.line(
@@ -151,6 +156,20 @@ function registerScale(app: Command, cli: Cli): void {
       await printApp(cli, await client.apps.update(name, { scale }, { signal: cli.signal }));
     });
   addExamples(command, "skerry app scale shop web=3 worker=1");
+}
+
+function registerMaintenance(app: Command, cli: Cli): void {
+  const command = app
+    .command("maintenance")
+    .description("Have requests of an app answered with 503 in the place of its instances, or end that.")
+    .argument(...named)
+    .addArgument(app.createArgument("<state>", "whether it is in maintenance").choices(["on", "off"]))
+    .action(async (name: string, state: string, _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      const change = { maintenance: state === "on" };
+      await printApp(cli, await client.apps.update(name, change, { signal: cli.signal }));
+    });
+  addExamples(command, "skerry app maintenance shop on");
 }
 
 function countOf(text: string): [string, number] {

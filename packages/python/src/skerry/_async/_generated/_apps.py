@@ -76,14 +76,23 @@ class AsyncApps:
         """
         return await self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
 
-    async def update(self, id: str, *, scale: Optional[Mapping[str, int]] = None) -> App:
+    async def update(
+        self, id: str, *, scale: Optional[Mapping[str, int]] = None, maintenance: Optional[bool] = None
+    ) -> App:
         """Change an app. A scale is carried out at once, with instances of the release that is live.
 
         Needs the scope ``apps:write``.
 
         Errors of its own: ``app_not_found``, ``app_deleting``.
         """
-        return await self._http.json(Request("PATCH", f"/v1/apps/{segment(id)}", json={"scale": scale}), App)
+        return await self._http.json(
+            Request(
+                "PATCH",
+                f"/v1/apps/{segment(id)}",
+                json={"scale": scale, "maintenance": maintenance},
+            ),
+            App,
+        )
 
     async def delete(self, id: str) -> App:
         """Delete an app. Its instances finish the requests that they have, and end; then it is gone, with its

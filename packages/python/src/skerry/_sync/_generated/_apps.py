@@ -76,14 +76,23 @@ class Apps:
         """
         return self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
 
-    def update(self, id: str, *, scale: Optional[Mapping[str, int]] = None) -> App:
+    def update(
+        self, id: str, *, scale: Optional[Mapping[str, int]] = None, maintenance: Optional[bool] = None
+    ) -> App:
         """Change an app. A scale is carried out at once, with instances of the release that is live.
 
         Needs the scope ``apps:write``.
 
         Errors of its own: ``app_not_found``, ``app_deleting``.
         """
-        return self._http.json(Request("PATCH", f"/v1/apps/{segment(id)}", json={"scale": scale}), App)
+        return self._http.json(
+            Request(
+                "PATCH",
+                f"/v1/apps/{segment(id)}",
+                json={"scale": scale, "maintenance": maintenance},
+            ),
+            App,
+        )
 
     def delete(self, id: str) -> App:
         """Delete an app. Its instances finish the requests that they have, and end; then it is gone, with its
