@@ -152,7 +152,7 @@ test("hosts of a cluster are told of each other's instances, and where to pass r
       JSON.stringify([web(world.host), web(second)]) === JSON.stringify([[[[], [1]]], [[["serving"], []]]])
     );
   }, "the first host has none");
-  // The next one goes where there is none of the group, whatever else is there.
+  // The next one goes where there is none of the group, however much else is there.
   await sql`update hosts set desired = 'active'`.execute(world.db);
   await ask(world.host);
   await ask(second);
@@ -171,7 +171,7 @@ test("hosts of a cluster are told of each other's instances, and where to pass r
     return (await getApp()).instances.length === 1;
   }, "one is left");
   await onlyOn(second);
-  // Without a door of its own a host passes nothing on.
+  // A host without a door of its own passes nothing on.
   world.host.edgeDoor = undefined;
   await ask(world.host);
   await turn();

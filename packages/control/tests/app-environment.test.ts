@@ -13,7 +13,7 @@ const set = async (path: string, value: string) => {
   const answer = await world.call("PUT", path, { body: { value } });
   expect(`${answer.status} ${answer.text}`).toMatch(/^200/);
 };
-/** What the host was told of the only instance of the app. */
+/** Environment that the host was told of the only instance of the app. */
 async function given(app = "shop") {
   const serving = (await getApp(app)).instances.filter(({ state }) => state === "serving");
   expect(serving).toHaveLength(1);

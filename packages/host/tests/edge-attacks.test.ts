@@ -20,7 +20,7 @@ interface Got {
 
 /** Requests that apps have got, in their order. */
 const got: Got[] = [];
-/** As most are: it takes what Node's parser takes, and believes the body's length that it is told. */
+/** An app as most are: it takes what Node's parser takes, and believes the body's length that it is told. */
 async function app(name: string): Promise<EdgeInstance> {
   const server = createServer((request, answer) => {
     void text(request).then((body) => {

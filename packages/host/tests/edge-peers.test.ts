@@ -210,7 +210,7 @@ test("HTTP/2 goes on as such", async () => {
   server.close();
 });
 
-test("nobody comes in without the certificate of a host", async () => {
+test("no client comes in without the certificate of a host", async () => {
   await tell(there, [await instance("vm_far")], 0);
   const [host, port] = there?.door.split(":") ?? [];
   const answerFor = async (certified?: Certified): Promise<string> => {

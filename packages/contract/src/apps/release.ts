@@ -89,7 +89,7 @@ export const manifest = {
     OneOf(deployStrategies, {
       default: "rolling",
       description:
-        "`rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once, when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as `rolling`. `immediate`: all serve as soon as they run, whatever their checks say.",
+        "`rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once, when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as `rolling`. `immediate`: all serve as soon as they run, also where a check fails.",
     }),
   ),
   canary: Type.Optional(

@@ -150,7 +150,7 @@ export interface Orphan {
   readonly org_id: string;
   readonly app_id: string;
   readonly name: string;
-  /** Of its release; null: it says none. */
+  /** Number of its release; null: it says none. */
   readonly release: number | null;
 }
 

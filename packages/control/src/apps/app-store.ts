@@ -77,7 +77,7 @@ export async function changeApp(
     where id = ${id}`.execute(db);
 }
 
-/** With the secrets that are its own. */
+/** Removes it with the secrets that are its own. */
 export async function removeApp(db: Queries, { id, org_id }: Pick<AppRow, "id" | "org_id">): Promise<void> {
   await sql`
     with gone as (delete from apps where id = ${id})

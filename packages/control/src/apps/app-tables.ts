@@ -13,7 +13,7 @@ export interface StoredManifest {
   readonly services: Required<NonNullable<Manifest["services"]>[number]>[];
   readonly release_command?: string;
   readonly strategy: NonNullable<Manifest["strategy"]>;
-  /** Of the strategy `canary`. */
+  /** Values of the strategy `canary`. */
   readonly canary?: Required<NonNullable<Manifest["canary"]>>;
   readonly drain_timeout: string;
   /** Releases of the version before have none. */

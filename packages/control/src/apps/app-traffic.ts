@@ -61,7 +61,7 @@ export function collectTraffic(context: Context, { apps, lanes, stop }: Looked):
 
 type Seats = ReadonlyMap<string, Pick<AppWork["instances"][number], "app_id" | "group_name" | "release">>;
 
-/** What is counted meanwhile is in the next answer. */
+/** Requests that come meanwhile are in the next answer. */
 async function collectFrom(
   context: Context,
   hostId: string,

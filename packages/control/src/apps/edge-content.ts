@@ -30,7 +30,7 @@ export function contentOfApp({ hostId, reached, name }: Place, app: AppWork): Ap
     const { group_name: group, host_id: at } = one;
     const service = one.services?.find((each) => each.group === group);
     if (service === undefined || at === null || !reached.has(at) || !isSeated(one)) continue;
-    // Of others it knows those that take requests: they let theirs drain themselves.
+    // Others let theirs drain themselves: it knows those of them that take requests.
     if (at !== hostId && one.state !== "serving") continue;
     const routed = app.routes.filter((route) => route.group_name === group);
     const ids = new Map([PLAIN, ...routed].map((manner) => [backendId(app, service, manner), manner]));

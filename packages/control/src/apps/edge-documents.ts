@@ -30,7 +30,7 @@ type Doors = ReadonlyMap<string, string>;
 
 interface Looked {
   readonly apps: readonly AppWork[];
-  /** Where hosts take requests that others pass on. */
+  /** Addresses at which hosts take requests that others pass on. */
   readonly doors: Doors;
   readonly lanes: Lanes;
   readonly stop: AbortSignal;

@@ -51,7 +51,7 @@ export interface AppFact {
     | undefined;
   /** The live release goes back where an instance of it fails. */
   readonly isWatched?: boolean;
-  /** What its requests have against the release that is watched; undefined: nothing. */
+  /** Fault that its requests find with the release that is watched; undefined: none. */
   readonly errors?: string | undefined;
   /** The release that a deploy prepares. */
   readonly preparing?: number | undefined;

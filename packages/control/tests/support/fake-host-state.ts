@@ -74,7 +74,7 @@ export class FakeHostState {
   /** VMs that have ended by themselves. */
   ended = 0;
   /** Undefined: as a host of an earlier version, which does not say. */
-  /** Where its proxy takes requests of other hosts. */
+  /** Address at which its proxy takes requests of other hosts. */
   edgeDoor: string | undefined = undefined;
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */

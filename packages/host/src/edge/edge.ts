@@ -44,7 +44,7 @@ export interface EdgeOptions {
   readonly listen: string;
   /** Connections of one address at once: one client, or a load balancer, takes no more of them. */
   readonly perAddress: number;
-  /** Where requests of other hosts come in, and the certificate for it; absent: nowhere. */
+  /** Address at which requests of other hosts come in, and the certificate for it; absent: none. */
   readonly door?: {
     /** ADDRESS:PORT. */
     readonly listen: string;
@@ -200,7 +200,7 @@ export class Edge {
     this.#hasWarned = false;
   }
 
-  /** Of one place, or of all. A proxy that does not answer is looked after elsewhere. */
+  /** Counts requests of one place, or of all. A proxy that does not answer is looked after elsewhere. */
   async #count(place?: string): Promise<void> {
     const counted = await this.#proxy.counts(place).catch(() => undefined);
     if (counted === undefined) return;
@@ -224,7 +224,7 @@ export class Edge {
   /** The proxy begins anew with the files where it refuses a command. */
   async #change(before: Told, after: Told): Promise<void> {
     const [seats, leaving] = [seatCommands(before, after), leavingCommands(before, after)];
-    // Of seats that are given away.
+    // Seats that are given away.
     for (const place of placesOf([...seats, ...leaving])) await this.#count(place);
     try {
       await this.#proxy.command([

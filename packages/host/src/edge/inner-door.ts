@@ -9,7 +9,7 @@ import { OWN, placeName, type Place, type Seating } from "./seating.ts";
 
 type Backend = EdgeDocument["backends"][number];
 
-/** What hosts need to pass requests on. */
+/** Addresses by which hosts pass requests on. */
 export interface InnerDoor {
   /** ADDRESS:PORT to listen on. */
   readonly listen: string;

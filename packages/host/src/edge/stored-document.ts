@@ -12,7 +12,7 @@ import { Compile } from "typebox/compile";
 export const STORED = "edge.json";
 const documentShape = Compile(EdgeDocument);
 
-/** With IPv4 addresses in the place of names. A peer without one gets no requests until the next document. */
+/** Puts IPv4 addresses in the place of names. A peer without one gets no requests until the next document. */
 export async function withAddresses(document: EdgeDocument): Promise<EdgeDocument> {
   if (document.peers === undefined) return document;
   const found = await Promise.all(

@@ -12,7 +12,7 @@ const id = process.pid % 4_096;
 export const testNumber = id;
 /** Of the proxy in front of apps. Nothing else on the machine has it. */
 export const testEdgeUid = 1_880_000_000 + id;
-/** Of two proxies. */
+/** Users of two proxies. */
 export const testEdgeUids = [testEdgeUid, testEdgeUid + 4_096] as const;
 
 export function testRange(offset: 0 | 1 | 2 | 3 = 0): AddressRange {

@@ -1973,7 +1973,7 @@ class DeployCreateRequest(TypedDict, total=False):
     release_command: Optional[str]
     #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
     #: when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as
-    #: `rolling`. `immediate`: all serve as soon as they run, whatever their checks say. Default: `rolling`.
+    #: `rolling`. `immediate`: all serve as soon as they run, also where a check fails. Default: `rolling`.
     strategy: DeployCreateRequestStrategy
     #: Of the strategy `canary`. The deploy fails where one of them ends or fails its check.
     canary: DeployCreateRequestCanary
@@ -3532,7 +3532,7 @@ class ReleaseManifest(TypedDict, total=False):
     release_command: Optional[str]
     #: `rolling`: one instance more than the scale at a time. `bluegreen`: all instances of the release serve at once,
     #: when all are well. `canary`: a part of them serves beside all of the release before for a while, and then as
-    #: `rolling`. `immediate`: all serve as soon as they run, whatever their checks say. Default: `rolling`.
+    #: `rolling`. `immediate`: all serve as soon as they run, also where a check fails. Default: `rolling`.
     strategy: ReleaseManifestStrategy
     #: Of the strategy `canary`. The deploy fails where one of them ends or fails its check.
     canary: ReleaseManifestCanary

@@ -212,7 +212,7 @@ export function fileMibOf(diskGib: number): number {
 }
 
 export function uidsOf(resources: Pick<HostResources, "firstVmUid">): UidRange {
-  // Without the first one, of the name proxy, and the last one, of the proxy of apps, which outlive this process.
+  // The first one is that of the name proxy, and the last one that of the proxy of apps: both outlive this process.
   return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST - 2 };
 }
 
