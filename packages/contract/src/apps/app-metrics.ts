@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { formatDuration } from "../durations.ts";
 import { Duration, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
+import { metricsQuery } from "../vms/metrics.ts";
 
 /** Length of a step, at least, in milliseconds. */
 export const APP_METRICS_STEP_MS = 5 * 60_000;
@@ -47,22 +48,8 @@ export const AppMetrics = named(
 );
 export type AppMetrics = Static<typeof AppMetrics>;
 
-export const AppMetricsQuery = Type.Object(
-  {
-    since: Type.Optional(
-      Type.String({
-        maxLength: 40,
-        description: "A time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: all that is kept, 24 hours.",
-      }),
-    ),
-    step: Type.Optional(
-      Type.String({
-        ...Duration,
-        default: formatDuration(APP_METRICS_STEP_MS),
-        description: "Length of a step, from 5m to 24h.",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const AppMetricsQuery = metricsQuery({
+  defaultMs: APP_METRICS_STEP_MS,
+  leastMs: APP_METRICS_STEP_MS,
+});
 export type AppMetricsQuery = Static<typeof AppMetricsQuery>;

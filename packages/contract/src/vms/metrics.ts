@@ -54,22 +54,36 @@ export const VmMetrics = named(
 );
 export type VmMetrics = Static<typeof VmMetrics>;
 
-export const VmMetricsQuery = Type.Object(
-  {
-    since: Type.Optional(
-      Type.String({
-        maxLength: 40,
-        description: "A time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: all that is kept, 24 hours.",
-      }),
-    ),
-    step: Type.Optional(
-      Type.String({
-        ...Duration,
-        default: formatDuration(METRICS_STEP_DEFAULT_MS),
-        description: "Length of a step, from 1m to 24h.",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export function metricsQuery({
+  defaultMs,
+  leastMs,
+}: {
+  readonly defaultMs: number;
+  readonly leastMs: number;
+}) {
+  return Type.Object(
+    {
+      since: Type.Optional(
+        Type.String({
+          maxLength: 40,
+          description:
+            "A time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: all that is kept, 24 hours.",
+        }),
+      ),
+      step: Type.Optional(
+        Type.String({
+          ...Duration,
+          default: formatDuration(defaultMs),
+          description: `Length of a step, from ${formatDuration(leastMs)} to 24h.`,
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  );
+}
+
+export const VmMetricsQuery = metricsQuery({
+  defaultMs: METRICS_STEP_DEFAULT_MS,
+  leastMs: METRICS_STEP_MIN_MS,
+});
 export type VmMetricsQuery = Static<typeof VmMetricsQuery>;
