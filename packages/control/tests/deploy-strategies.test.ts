@@ -69,3 +69,17 @@ test("a release command that never ran is run, and one that did is not run again
   expect(preparation({ ...fact, job: undefined })).toEqual([{ kind: "runReleaseCommand" }]);
   expect(preparation({ ...fact, job })).toMatchObject([{ kind: "fail", code: "instance_failed" }]);
 });
+
+test("an instance that is added while a release is watched, and is slow to be well, is no reason to go back", () => {
+  const fact = app({ isWatched: true, scale: { web: 2, worker: 0 } });
+  const one = instance({ machine_id: "web_1" });
+  const slow = instance({
+    machine_id: "web_2",
+    number: 2,
+    state: "starting",
+    isReady: false,
+    failure: "no answer",
+  });
+  expect(kinds(appActions(fact, [one, slow]))).toEqual([]);
+  expect(kinds(appActions(fact, [{ ...one, failure: "no answer" }, slow]))).toEqual(["rollBack"]);
+});

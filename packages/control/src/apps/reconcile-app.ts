@@ -170,9 +170,11 @@ function watchFault(
   const own = instances.filter(
     (one) => one.release === wanted?.number && (one.state === "serving" || one.state === "starting"),
   );
+  // One that is added and is slow to be well says nothing of those that serve.
+  const faultOf = ({ end, failure, state }: InstanceFact) =>
+    end ?? (state === "serving" ? failure : undefined);
   const failed = own.find(
-    ({ end, failure, isStopping, isLost, hasRun }) =>
-      !isStopping && !isLost && hasRun && (end ?? failure) !== undefined,
+    (one) => !one.isStopping && !one.isLost && one.hasRun && faultOf(one) !== undefined,
   );
   if (failed === undefined)
     return errors === undefined
