@@ -128,7 +128,7 @@ test("a rollback serves the release of before, while control is killed in the mi
   expect(["one 200", "two 200"]).toEqual(expect.arrayContaining([...seen.keys()]));
 });
 
-test("a folder with a Dockerfile is launched, runs its command, and its next deploy runs the release command", async () => {
+test("a folder with a Dockerfile is launched, runs its command, its next deploy runs the release command, and one by hand has what it has", async () => {
   const folder = await mkdtemp(join(tmpdir(), "skerry-launch-"));
   await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
   const command = JSON.stringify(["python3", "-c", PROGRAM, "built"]);
@@ -157,6 +157,11 @@ test("a folder with a Dockerfile is launched, runs its command, and its next dep
     expect((await skerry("deploy")).stderr).toMatch(told);
   }
   await onlyServes("folder", 3);
+  await apps.setSecret("folder", "API_KEY", { value: "hush-hush" });
+  const byHand = ['cat /srv/note; printf %s "$API_KEY" | wc -c; exit 5'];
+  const ran = await skerry("app", "run", "--app", "folder", "-n", "--", ...byHand);
+  // The live release is of before the secret.
+  expect([ran.stdout, ran.stderr]).toEqual(["two0\n", ""]);
   await apps.delete("folder");
 });
 

@@ -53,6 +53,8 @@ test("app run executes in a one-off, exits with its code, and deletes it", async
   await using _shell = shell;
   const { code, stdout, stderr } = await shell.run("app", "run", "--app", "shop", "-n", "--", "node", "x.js");
   expect([code, stdout.toString(), stderr]).toEqual([3, "done\n", ""]);
+  const executed = server.received.find(({ url }) => url.endsWith("/execute"));
+  expect(JSON.parse(executed?.body.toString() ?? "")).toMatchObject({ timeout: "0s" });
   expect(made(server)).toEqual([
     "POST /v1/apps/shop/one-offs",
     expect.stringContaining(`POST /v1/machines/${machine.id}/execute`),

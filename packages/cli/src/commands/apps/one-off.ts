@@ -36,7 +36,7 @@ export function registerOneOffs(app: Command, cli: Cli): void {
       const client = await cli.client(self);
       using input = flags.stdin === false ? undefined : await readStandardInput(cli, false);
       const options = {
-        ...given({ stdin: input?.bytes, timeout: flags.timeout ?? "0" }),
+        ...given({ stdin: input?.bytes, timeout: flags.timeout ?? durationOrNone("0") }),
         signal: cli.signal,
       };
       await using one = await oneOff(cli, client, flags);
