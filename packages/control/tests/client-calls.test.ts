@@ -6,7 +6,8 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Skerry } from "@skerry/sdk";
 import { commandNames } from "../../cli/tests/support/command-names.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
@@ -65,6 +66,8 @@ beforeAll(async () => {
   python = PythonBatch.start(server);
   commands = await CommandBatch.start(server);
 });
+// An organization may have fewer apps than the rows make together, and a page of a list has fewer still.
+beforeEach(() => sql`delete from apps`.execute(world.db));
 afterAll(async () => {
   await commands[Symbol.asyncDispose]();
   await python[Symbol.asyncDispose]();
