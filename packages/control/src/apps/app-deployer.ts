@@ -25,6 +25,7 @@ import {
 } from "./app-store.ts";
 import { appWork, isAnyOnItsWay, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
+import { forgetSecrets } from "./app-secrets.ts";
 import { collectTraffic, errorsDoubled } from "./app-traffic.ts";
 import { forgetTemplates } from "./app-templates.ts";
 import { fail, rollBack } from "./deploy-ends.ts";
@@ -133,7 +134,8 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
   const { coming, deploy, status } = app;
   if (status === "deleting" && app.instances.length === 0) {
     await forgetTemplates(context, app);
-    await removeApp(context.db, app);
+    await forgetSecrets(context, app);
+    await removeApp(context.db, app.id);
     return 1;
   }
   const facts = app.instances.map((one) => factOf(context, one, checks.get(one.machine_id)));

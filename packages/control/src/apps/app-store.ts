@@ -3,7 +3,6 @@
 import { sql, type Selectable } from "kysely";
 import { canDeployProceed, isDeployOver, type DeployStatus } from "@skerry/contract/apps/deploy-status";
 import type { Deploy } from "@skerry/contract/apps/deploy";
-import { ofApp } from "../secrets/secrets.ts";
 import type { Queries, Tables } from "../db/database.ts";
 
 export type AppRow = Selectable<Tables["apps"]>;
@@ -77,13 +76,8 @@ export async function changeApp(
     where id = ${id}`.execute(db);
 }
 
-/** Removes it with the secrets that are its own. */
-export async function removeApp(db: Queries, { id, org_id }: Pick<AppRow, "id" | "org_id">): Promise<void> {
-  await sql`
-    with gone as (delete from apps where id = ${id})
-    delete from secret_versions where org_id = ${org_id} and scope = ${ofApp({ orgId: org_id }, id).scope}`.execute(
-    db,
-  );
+export async function removeApp(db: Queries, id: string): Promise<void> {
+  await sql`delete from apps where id = ${id}`.execute(db);
 }
 
 /** An instance has ended by itself: the next one waits, longer each time, up to five minutes. */

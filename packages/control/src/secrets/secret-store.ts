@@ -99,6 +99,10 @@ export async function removeSecret(
   return (numAffectedRows ?? 0n) > 0n;
 }
 
+export async function removeSecrets(db: Queries, { orgId, scope }: SecretScope): Promise<void> {
+  await sql`delete from secret_versions where org_id = ${orgId} and scope = ${scope}`.execute(db);
+}
+
 /** Ids of the VMs that were given it and have not ended: those of an app where it is one of that. */
 export async function vmsWith(
   db: Queries,
