@@ -11,6 +11,7 @@ import type { Context } from "../context.ts";
 import { edgeDoors, hostAddress } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
+import { forgetSecrets, ofApp } from "../secrets/secrets.ts";
 import {
   abandonedBuilds,
   changeApp,
@@ -25,7 +26,6 @@ import {
 } from "./app-store.ts";
 import { appWork, isAnyOnItsWay, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
-import { forgetSecrets } from "./app-secrets.ts";
 import { collectTraffic, errorsDoubled } from "./app-traffic.ts";
 import { forgetTemplates } from "./app-templates.ts";
 import { fail, rollBack } from "./deploy-ends.ts";
@@ -134,7 +134,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
   const { coming, deploy, status } = app;
   if (status === "deleting" && app.instances.length === 0) {
     await forgetTemplates(context, app);
-    await forgetSecrets(context, app);
+    await forgetSecrets(context, ofApp({ orgId: app.org_id }, app.id));
     await removeApp(context.db, app.id);
     return 1;
   }

@@ -4,9 +4,7 @@ import type { Secret, SecretDeleted, SecretList } from "@skerry/contract/secrets
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { deleteSecret, listSecrets, ofApp, setSecret } from "../secrets/secrets.ts";
-import { removeSecrets } from "../secrets/secret-store.ts";
 import { getAppRow, refuseDeleting } from "./app-rows.ts";
-import type { AppRow } from "./app-store.ts";
 
 interface Ref {
   readonly id: string;
@@ -34,14 +32,6 @@ export async function deleteAppSecret(
 ): Promise<SecretDeleted> {
   await getAppRow(context.db, caller, id);
   return deleteSecret(context, ofApp(caller, id), name);
-}
-
-/** Forgets all of them, as the app itself goes: none can be set any more. */
-export async function forgetSecrets(
-  { db }: Pick<Context, "db">,
-  { id, org_id: orgId }: Pick<AppRow, "id" | "org_id">,
-): Promise<void> {
-  await removeSecrets(db, ofApp({ orgId }, id));
 }
 
 /** Names of those that there are now. */

@@ -25,6 +25,7 @@ import {
   findSecrets,
   findVersions,
   removeSecret,
+  removeSecrets,
   vmsWith,
   type SecretRow,
   type ShownRow,
@@ -127,6 +128,11 @@ export async function deleteSecret(
   wake("vm-cleanup");
   const appId = scope.scope.startsWith(APP) ? scope.scope.slice(APP.length) : null;
   return { name, still_in: await vmsWith(db, { orgId: scope.orgId, appId }, name) };
+}
+
+/** Forgets all of a scope, with their versions, as what has them goes. */
+export function forgetSecrets({ db }: Pick<Context, "db">, scope: SecretScope): Promise<void> {
+  return removeSecrets(db, scope);
 }
 
 export interface OpenSecret {
