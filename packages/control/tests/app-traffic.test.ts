@@ -80,3 +80,14 @@ test("few errors, and many of a release that is watched no more, change nothing"
   await turn();
   expect((await getDeploy(second)).status).toBe("live");
 });
+
+test("counts that cannot be written hold nothing up, and the next ones are", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  await count({});
+  // More than the column holds.
+  await count({ requests: 1e19 });
+  expect(await metrics()).toEqual([]);
+  await count({ requests: 7 });
+  expect((await metrics()).map(({ requests }) => requests)).toEqual([7]);
+});

@@ -3,7 +3,8 @@
 import { expect, test } from "vitest";
 import type { StoredManifest } from "../src/apps/app-tables.ts";
 import { preparation } from "../src/apps/prepare-deploy.ts";
-import { appActions, type AppAction, type AppFact, type InstanceFact } from "../src/apps/reconcile-app.ts";
+import { appActions } from "../src/apps/reconcile-app.ts";
+import type { AppAction, AppFact, InstanceFact } from "../src/apps/reconcile-facts.ts";
 import { app, deploying, instance, manifest } from "./support/app-facts.ts";
 
 const strategic = (some: Partial<StoredManifest>): AppFact => ({

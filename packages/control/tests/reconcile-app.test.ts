@@ -3,7 +3,8 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { appActions, type AppFact, type InstanceFact } from "../src/apps/reconcile-app.ts";
+import { appActions } from "../src/apps/reconcile-app.ts";
+import type { AppFact, InstanceFact } from "../src/apps/reconcile-facts.ts";
 import { app, deploying, instance, manifest } from "./support/app-facts.ts";
 
 /** A machine that does what it is told: it runs after one turn, is well after another, and drains in one. */

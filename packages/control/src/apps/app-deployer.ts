@@ -2,38 +2,29 @@
 // in the rows of deploys how far they have come. It takes no input but the rows, so that a turn goes on where
 // the one before broke off, on whichever replica.
 
-import { SkerryError } from "@skerry/contract/errors";
 import { parseDuration } from "@skerry/contract/durations";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import { cancelBuild } from "../builds/cancel-build.ts";
 import { findBuilds } from "../builds/builds.ts";
 import type { Context } from "../context.ts";
-import { edgeDoors, hostAddress } from "../hosts/host-rows.ts";
+import { edgeDoors } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
 import { forgetSecrets, ofApp } from "../secrets/secrets.ts";
-import {
-  abandonedBuilds,
-  changeApp,
-  insertInstance,
-  noteBuilt,
-  noteCrash,
-  proceed,
-  removeApp,
-  removeInstance,
-  setInstanceState,
-  watch,
-} from "./app-store.ts";
+import { abandonedBuilds, changeApp, noteBuilt, proceed, removeApp, watch } from "./app-store.ts";
+import { insertInstance, setInstanceState } from "./instance-store.ts";
 import { appWork, isAnyOnItsWay, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
 import { collectTraffic, errorsDoubled } from "./app-traffic.ts";
 import { forgetTemplates } from "./app-templates.ts";
 import { fail, rollBack } from "./deploy-ends.ts";
 import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
+import { destroyInstance, replaceInstance } from "./end-instance.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
 import { Lanes } from "./lanes.ts";
 import { preparation, type PreparationAction } from "./prepare-deploy.ts";
-import { appActions, RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-app.ts";
+import { appActions } from "./reconcile-app.ts";
+import { RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-facts.ts";
 import { jobOf, startInstance } from "./start-instance.ts";
 
 /** Between looks at apps that are on their way somewhere. */
@@ -194,7 +185,7 @@ async function prepare(context: Context, app: AppWork, action: PreparationAction
       return fail(context, app, { code: fault.code, message });
     }
     case "discard":
-      return destroy(context, app, action.instance);
+      return destroyInstance(context, app, action.instance);
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
@@ -222,9 +213,9 @@ async function act(context: Context, app: AppWork, { action, before }: Acting): 
         ...{ owner: app, service: DEPLOYER },
       });
     case "destroy":
-      return destroy(context, app, action.instance);
+      return destroyInstance(context, app, action.instance);
     case "replace":
-      return replace(context, app, action.instance);
+      return replaceInstance(context, app, action.instance);
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
@@ -241,40 +232,6 @@ function aheadOf({ group }: AppAction & { kind: "start" }, before: readonly AppA
 function drainMs({ wanted, status }: AppWork): number {
   const text = wanted?.manifest.drain_timeout;
   return text === undefined || status === "deleting" ? 0 : (parseDuration(text) ?? 0);
-}
-
-async function destroy(
-  context: Context,
-  app: AppWork,
-  { machine_id: id }: Pick<InstanceFact, "machine_id">,
-): Promise<void> {
-  await keepLog(context, app, id);
-  await destroyMachine(context, { orgId: app.org_id }, id, { id: app.id }).catch((error: unknown) => {
-    if (!(error instanceof SkerryError) || error.code !== "machine_not_found") throw error;
-  });
-  await removeInstance(context.db, { app_id: app.id, machine_id: id });
-  // It may have been the last one that ran from its template.
-  await forgetTemplates(context, app);
-}
-
-/** A log that its host cannot keep is no reason to keep the instance. */
-async function keepLog(context: Context, { org_id: group, instances }: AppWork, vm: string): Promise<void> {
-  const hostId = instances.find((one) => one.machine_id === vm)?.host_id ?? "";
-  const address = await hostAddress(context.db, hostId);
-  if (address === undefined) return;
-  await context.hosts
-    .client(address)
-    .keptLogs.keep({ group, vm })
-    .catch((error: unknown) => {
-      context.log.warn({ err: error, machine_id: vm }, "the log of an instance is not kept");
-    });
-}
-
-/** The end of an instance of another release, or with its host, says nothing of what is started next. */
-async function replace(context: Context, app: AppWork, instance: InstanceFact): Promise<void> {
-  if (instance.release === app.wanted?.number && !instance.isLost && instance.hasRun)
-    await noteCrash(context.db, app.id, instance.isProven);
-  return destroy(context, app, instance);
 }
 
 async function start(

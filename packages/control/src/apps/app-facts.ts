@@ -6,8 +6,9 @@ import type { Queries } from "../db/database.ts";
 import type { StoredManifest } from "./app-tables.ts";
 import { isDeployPrepared } from "@skerry/contract/apps/deploy-status";
 import { routesOf, type RouteRow } from "./edge-routes.ts";
-import { ONE_OFF } from "./reconcile-app.ts";
-import type { AppRow, DeployRow, InstanceRow, ReleaseRow } from "./app-store.ts";
+import { ONE_OFF } from "./reconcile-facts.ts";
+import type { AppRow, DeployRow, ReleaseRow } from "./app-store.ts";
+import type { InstanceRow } from "./instance-store.ts";
 
 export interface AppWork extends AppRow {
   readonly may_start: boolean;

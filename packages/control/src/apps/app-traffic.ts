@@ -1,5 +1,5 @@
-// Requests of apps over time: what the proxies of hosts have counted of each instance, as steps of five minutes
-// of groups and releases. Instances come and go with deploys, so their hosts' own samples would not do.
+// Requests of apps over time, as the proxies of hosts have counted them of each instance: steps of five
+// minutes of groups and releases. Instances come and go with deploys, so their hosts' own samples would not do.
 
 import { sql } from "kysely";
 import {
@@ -8,6 +8,7 @@ import {
   type AppMetricsPoint,
   type AppMetricsQuery,
 } from "@skerry/contract/apps/app-metrics";
+import { countsSince, type TrafficCounts } from "@skerry/contract/host-api/traffic-counts";
 import { formatDuration } from "@skerry/contract/durations";
 import type { EdgeTraffic } from "@skerry/contract/host-api/edge";
 import { SAMPLES_KEPT_MS } from "@skerry/contract/host-api/metrics";
@@ -55,7 +56,12 @@ export function collectTraffic(context: Context, { apps, lanes, stop }: Looked):
     const lane = `traffic of ${hostId}`;
     if (lanes.open.has(lane)) continue;
     const seats = new Map(instances.map((one) => [one.machine_id, one]));
-    lanes.begin(lane, () => collectFrom(context, hostId, { seats, stop }));
+    lanes.begin(lane, () =>
+      collectFrom(context, hostId, { seats, stop }).catch((error: unknown) => {
+        // The next collection has what this one has not.
+        context.log.warn({ err: error, host_id: hostId }, "requests of apps could not be counted");
+      }),
+    );
   }
 }
 
@@ -78,39 +84,25 @@ async function collectFrom(
       .catch(() => undefined));
   if (!answer) return;
   const before = told.get(hostId);
-  told.set(hostId, new Map(answer.instances.map((one) => [keyOf(one), one])));
+  const now = new Map(answer.instances.map((one) => [keyOf(one), one]));
   // Another process may have counted what there was before the first answer.
-  if (before === undefined) return;
+  if (before === undefined) return void told.set(hostId, now);
   const rows = answer.instances.flatMap((one) => {
     const seat = seats.get(one.vm);
-    return seat === undefined ? [] : [{ ...seat, ...since(one, before.get(keyOf(one))) }];
+    return seat === undefined ? [] : [{ ...seat, ...countsSince(one, before.get(keyOf(one))) }];
   });
   await addTraffic(
     context.db,
     rows.filter(({ requests }) => requests > 0),
   );
+  told.set(hostId, now);
 }
 
 function keyOf({ vm, execution_id }: Counted): string {
   return `${vm} ${execution_id}`;
 }
 
-/** A host whose process is another one has begun anew. */
-function since(now: Counted, before: Counted | undefined): Counts {
-  const { vm: _vm, execution_id: _execution, ...counts } = now;
-  if (before === undefined || before.requests > now.requests) return counts;
-  return {
-    requests: now.requests - before.requests,
-    client_errors: now.client_errors - before.client_errors,
-    server_errors: now.server_errors - before.server_errors,
-    received_bytes: now.received_bytes - before.received_bytes,
-    sent_bytes: now.sent_bytes - before.sent_bytes,
-  };
-}
-
-type Counts = Omit<Counted, "vm" | "execution_id">;
-
-interface Row extends Counts {
+interface Row extends TrafficCounts {
   readonly app_id: string;
   readonly group_name: string;
   readonly release: number;
@@ -146,7 +138,10 @@ async function addTraffic(db: Queries, rows: readonly Row[]): Promise<void> {
 const ERRORS_MIN = 10;
 const RATE_MIN = 0.01;
 
-/** Why a watched release goes back for its errors: twice the part that the one before had; undefined: it does not. */
+/**
+ * Why a watched release goes back for its errors, which are twice the part that the one before had; undefined:
+ * it does not.
+ */
 export async function errorsDoubled(
   db: Queries,
   { id, live, watched }: Pick<AppWork, "id" | "live" | "watched">,

@@ -16,17 +16,16 @@ import {
   countApps,
   findApp,
   insertApp,
-  instancesOf,
   lastDeploys,
   listApps,
   lockApp,
   type AppRow,
   type DeployRow,
-  type InstanceRow,
 } from "./app-store.ts";
+import { instancesOf, type InstanceRow } from "./instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
-import { ONE_OFF } from "./reconcile-app.ts";
+import { ONE_OFF } from "./reconcile-facts.ts";
 
 export function appCreation(
   context: Context,

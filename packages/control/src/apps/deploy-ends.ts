@@ -15,15 +15,15 @@ import {
   insertRelease,
   lockApp,
   proceed,
-  setInstanceState,
   unwatch,
   type AppRow,
   type DeployRow,
 } from "./app-store.ts";
+import { setInstanceState } from "./instance-store.ts";
 import type { AppWork } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
 import type { PreparationAction } from "./prepare-deploy.ts";
-import type { AppAction, InstanceFact } from "./reconcile-app.ts";
+import type { AppAction, InstanceFact } from "./reconcile-facts.ts";
 
 export async function fail(
   context: Context,

@@ -6,7 +6,7 @@ import { hostAddress } from "../hosts/host-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 import { isIdle } from "./edge-documents.ts";
 import type { Lanes } from "./lanes.ts";
-import type { InstanceFact } from "./reconcile-app.ts";
+import type { InstanceFact } from "./reconcile-facts.ts";
 
 export type Checks = ReadonlyMap<string, StoredHealth>;
 

@@ -13,9 +13,9 @@ import { createMachine, type NewMachineRequest } from "../machines/machine-creat
 import { machineOf } from "../machines/machines.ts";
 import { releaseToRun } from "./app-facts.ts";
 import { DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
-import { insertInstance, instancesOf, setInstanceState } from "./app-store.ts";
+import { insertInstance, instancesOf, setInstanceState } from "./instance-store.ts";
 import { ownSecretNames } from "./app-secrets.ts";
-import { ONE_OFF } from "./reconcile-app.ts";
+import { ONE_OFF } from "./reconcile-facts.ts";
 import { machineRequest } from "./start-instance.ts";
 
 /** Numbers of them are no order: two that are begun at once have different ones. */

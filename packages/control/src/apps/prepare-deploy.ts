@@ -4,7 +4,7 @@
 import type { Build } from "@skerry/contract/builds/build";
 import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
 import type { ErrorCode } from "@skerry/contract/errors";
-import type { InstanceFact } from "./reconcile-app.ts";
+import type { InstanceFact } from "./reconcile-facts.ts";
 
 export interface PreparationFact {
   readonly status: DeployStatus;

@@ -5,81 +5,14 @@
 
 import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
 import { parseDuration } from "@skerry/contract/durations";
-import type { ErrorCode } from "@skerry/contract/errors";
-import type { StoredManifest } from "./app-tables.ts";
-import type { InstanceRow } from "./app-store.ts";
-
-/** Group of the microVM that runs a release command. No group of an app can have this name. */
-export const RELEASE_COMMAND = "release_command";
-
-/** Group of microVMs for commands by hand. */
-export const ONE_OFF = "one_off";
-
-export interface InstanceFact extends Pick<
-  InstanceRow,
-  "machine_id" | "release" | "group_name" | "number" | "state"
-> {
-  /** Why its machine does not run any more; undefined while it does, or begins to. */
-  readonly end: { readonly message: string; readonly exitCode: number | null } | undefined;
-  /** It ended with its host, which says nothing of the release. */
-  readonly isLost: boolean;
-  /** Otherwise it ended before its process began: control died while it was made. */
-  readonly hasRun: boolean;
-  readonly isRunning: boolean;
-  /** Its process has been told to end. */
-  readonly isStopping: boolean;
-  /** It runs, and its check has passed where it has one. */
-  readonly isReady: boolean;
-  /** Why its check fails, after its grace; undefined: it does not. */
-  readonly failure: string | undefined;
-  /** The proxies give it no requests any more, and it has none; or its time to drain is over. */
-  readonly isDrained: boolean;
-  /** It has served for ten minutes. */
-  readonly isProven: boolean;
-  readonly servedMs: number;
-  /** Its host is drained, so that another one takes its place. */
-  readonly isLeaving: boolean;
-}
-
-export interface AppFact {
-  readonly isDeleting: boolean;
-  readonly scale: Readonly<Record<string, number>>;
-  /** The release that is wanted: of the deploy that is under way, or else the live one. */
-  readonly wanted: { readonly number: number; readonly manifest: StoredManifest } | undefined;
-  readonly deploy:
-    | { readonly status: DeployStatus; readonly release: number; readonly isOverdue: boolean }
-    | undefined;
-  /** The live release goes back where an instance of it fails. */
-  readonly isWatched?: boolean;
-  /** Fault that its requests find with the release that is watched; undefined: none. */
-  readonly errors?: string | undefined;
-  /** The release that a deploy prepares. */
-  readonly preparing?: number | undefined;
-  /**
-   * Why hosts do not serve what the rows say; undefined: they do. What serves now is left alone meanwhile.
-   */
-  readonly edgeFault: string | undefined;
-  /** No instance that ended by itself keeps the next one waiting. */
-  readonly mayStart: boolean;
-}
-
-export type AppAction =
-  | { readonly kind: "start"; readonly group: string; readonly number: number }
-  | { readonly kind: "serve" | "drain" | "stop" | "destroy" | "replace"; readonly instance: InstanceFact }
-  | { readonly kind: "proceed"; readonly to: DeployStatus }
-  | {
-      readonly kind: "fail";
-      readonly code: ErrorCode;
-      readonly message: string;
-      readonly instance?: InstanceFact;
-    }
-  | {
-      readonly kind: "rollBack";
-      readonly code: ErrorCode;
-      readonly message: string;
-      /** The one that failed; undefined: its requests did. */
-      readonly instance: InstanceFact | undefined;
-    };
+import {
+  ONE_OFF,
+  RELEASE_COMMAND,
+  type AppAction,
+  type AppFact,
+  type InstanceFact,
+} from "./reconcile-facts.ts";
+import { deployFault, watchFault } from "./release-faults.ts";
 
 export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
   const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND && group !== ONE_OFF);
@@ -125,71 +58,6 @@ function isOver({ preparing, isDeleting, deploy }: AppFact, { release, state }: 
 
 function isOneOffOver({ isDeleting }: AppFact, { end, state }: InstanceFact): boolean {
   return isDeleting || end !== undefined || state === "draining";
-}
-
-/** Why the deploy has failed, where it has. */
-function deployFault(
-  {
-    deploy: { release, isOverdue },
-    edgeFault,
-    wanted,
-  }: AppFact & { readonly deploy: NonNullable<AppFact["deploy"]> },
-  instances: readonly InstanceFact[],
-): AppAction | undefined {
-  const isTried = ({ state }: InstanceFact) =>
-    state === "starting" || (state === "serving" && wanted?.manifest.canary !== undefined);
-  const own = instances.filter((one) => one.release === release && isTried(one));
-  const ended = own.find(({ end, isLost, hasRun }) => end !== undefined && !isLost && hasRun);
-  if (ended?.end !== undefined)
-    return {
-      kind: "fail",
-      code: "instance_failed",
-      message: `${nameOf(ended)} ended: ${ended.end.message}`,
-      instance: ended,
-    };
-  const failing = own.find(({ failure }) => failure !== undefined);
-  if (failing !== undefined)
-    return {
-      kind: "fail",
-      code: "instance_failed",
-      message: `The check of ${nameOf(failing)} fails: ${failing.failure}`,
-      instance: failing,
-    };
-  if (!isOverdue) return undefined;
-  const why = edgeFault === undefined ? "" : `: ${edgeFault}`;
-  const message = `It was not live before its timeout was over${why}.`;
-  return { kind: "fail", code: "deploy_timed_out", message };
-}
-
-/** Why the live release goes back, where it does. */
-function watchFault(
-  { isWatched, isDeleting, deploy, preparing, wanted, errors }: AppFact,
-  instances: readonly InstanceFact[],
-): AppAction | undefined {
-  if (isWatched !== true || isDeleting || deploy !== undefined || preparing !== undefined) return undefined;
-  const own = instances.filter(
-    (one) => one.release === wanted?.number && (one.state === "serving" || one.state === "starting"),
-  );
-  // One that is added and is slow to be well says nothing of those that serve.
-  const faultOf = ({ end, failure, state }: InstanceFact) =>
-    end ?? (state === "serving" ? failure : undefined);
-  const failed = own.find(
-    (one) => !one.isStopping && !one.isLost && one.hasRun && faultOf(one) !== undefined,
-  );
-  if (failed === undefined)
-    return errors === undefined
-      ? undefined
-      : { kind: "rollBack", code: "errors_doubled", message: errors, instance: undefined };
-  const { end, failure } = failed;
-  const message =
-    end === undefined
-      ? `The check of ${nameOf(failed)} fails: ${failure}`
-      : `${nameOf(failed)} ended: ${end.message}`;
-  return { kind: "rollBack", code: "instance_failed", message, instance: failed };
-}
-
-function nameOf({ group_name: group, number }: InstanceFact): string {
-  return `${group}.${number}`;
 }
 
 interface GroupState {

@@ -4,11 +4,12 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { Context } from "../context.ts";
 import { createOwnedMachine } from "../machines/owned-machines.ts";
-import { insertInstance, type AppRow } from "./app-store.ts";
+import { type AppRow } from "./app-store.ts";
+import { insertInstance } from "./instance-store.ts";
 import { ownSecretNames } from "./app-secrets.ts";
 import type { AppWork, RunnableRelease } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
-import { ONE_OFF, RELEASE_COMMAND } from "./reconcile-app.ts";
+import { ONE_OFF, RELEASE_COMMAND } from "./reconcile-facts.ts";
 
 interface Starting {
   readonly release: RunnableRelease;

@@ -60,8 +60,8 @@ export async function findVm(db: Queries, id: string): Promise<MovableVm | undef
 }
 
 /**
- * Those that run on this host and are not on their way yet, oldest first. Instances of apps are replaced on other
- * hosts, so that no connection of theirs is cut.
+ * Those that run on this host and are not on their way yet, oldest first. Instances of apps are replaced on
+ * other hosts, so that no connection of theirs is cut.
  */
 export async function movableVms(db: Queries, hostId: string, limit: number): Promise<MovableVm[]> {
   const { rows } = await sql<MovableVm>`

@@ -1,7 +1,7 @@
 // Facts of apps and of their instances, as the rules of apps take them.
 
 import type { StoredManifest } from "../../src/apps/app-tables.ts";
-import type { AppFact, InstanceFact } from "../../src/apps/reconcile-app.ts";
+import type { AppFact, InstanceFact } from "../../src/apps/reconcile-facts.ts";
 
 export const manifest = (strategy: StoredManifest["strategy"]): StoredManifest => ({
   processes: { web: {}, worker: {} },

@@ -10,7 +10,8 @@ import {
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
 import { APPS_MAX, GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
-import { DEPLOYS_MAX, ENDED_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
+import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
+import { ENDED_MAX } from "../../src/apps/instance-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
 import { EVENTS_PER_DAY } from "../../src/audit/audit-trail.ts";

@@ -216,6 +216,7 @@ export class Edge {
     // Its counters begin anew.
     if (isReload) await this.#count();
     await this.#proxy.start();
+    this.#traffic.beginAnew();
     this.#options.log.info(
       isReload ? "the proxy of apps has another configuration" : "the proxy of apps is started",
     );

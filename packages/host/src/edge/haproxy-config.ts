@@ -134,8 +134,8 @@ function stripLines(): string {
 }
 
 /**
- * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND|MAINTENANCE`: segments to take away, and requests in a second; 0: none. The
- * backend is named where other hosts serve it too.
+ * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND|MAINTENANCE`: segments to take away, and requests in a second; 0:
+ * none. The backend is named where other hosts serve it too.
  */
 export function routeEntries(
   seating: Seating,

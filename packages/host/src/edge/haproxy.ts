@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 import { runProgram, RunError } from "../system/run.ts";
 import { findByUid, killProcess } from "../vm/qemu/process.ts";
 import type { ProxyFiles } from "./proxy-files.ts";
-import type { Counts } from "./traffic.ts";
+import type { TrafficCounts } from "@skerry/contract/host-api/traffic-counts";
 
 const PROGRAM = "/usr/sbin/haproxy";
 /** Of 10,000 backends. */
@@ -85,8 +85,10 @@ export class Haproxy {
     return new Map(rows.map(([, name = "", , , current = "0"]) => [name, Number(current)]));
   }
 
-  /** Counters of the seats of one place, or of all, by their names; seats that never had a request have none. */
-  async counts(place = "-1"): Promise<ReadonlyMap<string, Counts>> {
+  /**
+   * Counters of the seats of one place, or of all, by their names. Seats that never had a request have none.
+   */
+  async counts(place = "-1"): Promise<ReadonlyMap<string, TrafficCounts>> {
     const [head = "", ...lines] = (await this.#say(`show stat ${place} ${SERVERS} -1`)).split("\n");
     const columns = head.replace(/^# /, "").split(",");
     const [requests, c4, c5, failed, received, sent] = [
@@ -96,7 +98,7 @@ export class Haproxy {
       const fields = line.split(",");
       const of = (column = -1) => Number(fields[column] ?? 0) || 0;
       if (!/^b\d+$/.test(fields[0] ?? "") || of(requests) === 0) return [];
-      const counted: Counts = {
+      const counted: TrafficCounts = {
         ...{ requests: of(requests), client_errors: of(c4), server_errors: of(c5) + of(failed) },
         ...{ received_bytes: of(received), sent_bytes: of(sent) },
       };

@@ -5,11 +5,14 @@ import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { EdgeDocument } from "@skerry/contract/host-api/edge";
 import { Compile } from "typebox/compile";
 
 /** Name of the file that keeps the document. */
 export const STORED = "edge.json";
+/** For a name server that does not answer. */
+const LOOKUP_MS = 3_000;
 const documentShape = Compile(EdgeDocument);
 
 /** Puts IPv4 addresses in the place of names. A peer without one gets no requests until the next document. */
@@ -26,7 +29,8 @@ export async function withAddresses(document: EdgeDocument): Promise<EdgeDocumen
 async function addressOf(at: string): Promise<string | undefined> {
   const [, name = "", port] = /^(.+):(\d{1,5})$/.exec(at) ?? [];
   if (isIPv4(name)) return at;
-  const found = await lookup(name, { family: 4 }).catch(() => undefined);
+  const late = sleep(LOOKUP_MS, undefined, { ref: false });
+  const found = await Promise.race([lookup(name, { family: 4 }), late]).catch(() => undefined);
   return found === undefined ? undefined : `${found.address}:${port}`;
 }
 

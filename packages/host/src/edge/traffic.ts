@@ -1,48 +1,43 @@
 // Requests of instances, summed up from what the proxy counts of its seats. Its counters begin at 0 with each
 // configuration, and a seat goes on counting when another instance has it.
 
+import { countsSince, countsTogether, type TrafficCounts } from "@skerry/contract/host-api/traffic-counts";
 import type { EdgeInstance, EdgeTraffic } from "@skerry/contract/host-api/edge";
 
 type Counted = EdgeTraffic["instances"][number];
-export type Counts = Omit<Counted, "vm" | "execution_id">;
 
 /** Instances without a seat whose sums are kept for the next who asks. */
 const GONE_MAX = 500;
 
-const names = [
-  "requests",
-  "client_errors",
-  "server_errors",
-  "received_bytes",
-  "sent_bytes",
-] as const satisfies readonly (keyof Counts)[];
-
 export class Traffic {
-  /** Last counters of each seat, with the instance that had it. */
-  readonly #seats = new Map<string, { readonly key: string; readonly counts: Counts }>();
+  /** Last counters of each seat. */
+  readonly #seats = new Map<string, TrafficCounts>();
+  /** By instance. */
   readonly #sums = new Map<string, Counted>();
 
   /** `seats`: which instance has which seat. `counted`: counters of seats, of all or of some. */
-  note(seats: ReadonlyMap<string, EdgeInstance>, counted: ReadonlyMap<string, Counts>): void {
+  note(seats: ReadonlyMap<string, EdgeInstance>, counted: ReadonlyMap<string, TrafficCounts>): void {
     for (const [seat, counts] of counted) {
       const instance = seats.get(seat);
-      const before = this.#seats.get(seat)?.counts;
-      const key = instance === undefined ? "" : `${instance.vm} ${instance.execution_id}`;
-      this.#seats.set(seat, { key, counts });
-      if (instance !== undefined) this.#add(key, instance, more(counts, before));
+      if (instance !== undefined) this.#add(instance, countsSince(counts, this.#seats.get(seat)));
+      this.#seats.set(seat, counts);
     }
-    this.#forget(new Set([...seats.values()].map(({ vm, execution_id }) => `${vm} ${execution_id}`)));
+    this.#forget(new Set([...seats.values()].map(keyOf)));
+  }
+
+  /** The proxy has another process, whose counters begin at 0. */
+  beginAnew(): void {
+    this.#seats.clear();
   }
 
   sums(): Counted[] {
     return [...this.#sums.values()];
   }
 
-  #add(key: string, { vm, execution_id }: EdgeInstance, counts: Counts): void {
-    const before = this.#sums.get(key);
-    const sum = names.map((name) => [name, (before?.[name] ?? 0) + counts[name]]);
-    // Object.fromEntries forgets which names it was given.
-    this.#sums.set(key, { vm, execution_id, ...(Object.fromEntries(sum) as unknown as Counts) });
+  #add(instance: EdgeInstance, counts: TrafficCounts): void {
+    const { vm, execution_id } = instance;
+    const key = keyOf(instance);
+    this.#sums.set(key, { vm, execution_id, ...countsTogether(this.#sums.get(key), counts) });
   }
 
   #forget(seated: ReadonlySet<string>): void {
@@ -51,9 +46,6 @@ export class Traffic {
   }
 }
 
-/** Counters that run backwards have begun anew. */
-function more(counts: Counts, before: Counts | undefined): Counts {
-  if (before === undefined || before.requests > counts.requests) return counts;
-  const difference = names.map((name) => [name, Math.max(0, counts[name] - before[name])]);
-  return Object.fromEntries(difference) as unknown as Counts;
+function keyOf({ vm, execution_id }: EdgeInstance): string {
+  return `${vm} ${execution_id}`;
 }

@@ -212,7 +212,8 @@ export function fileMibOf(diskGib: number): number {
 }
 
 export function uidsOf(resources: Pick<HostResources, "firstVmUid">): UidRange {
-  // The first one is that of the name proxy, and the last one that of the proxy of apps: both outlive this process.
+  // The first one is that of the name proxy, and the last one that of the proxy of apps: both outlive this
+  // process.
   return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST - 2 };
 }
 
