@@ -24,6 +24,8 @@ import type { DashboardFiles } from "./web/dashboard-files.ts";
 export interface AppAddresses {
   readonly domain: string;
   readonly port: number;
+  /** Ports of hosts for services of plain TCP; absent: there are none. */
+  readonly tcpPorts?: { readonly first: number; readonly last: number } | undefined;
 }
 
 export interface Context {

@@ -92,10 +92,12 @@ test("a host process that was restarted, and one that did not hear of a change, 
   await upkeep().cleanUp();
   expect(told(id)).toMatchObject({ version: 1, check: { http } });
   await world.host.stop();
-  await update(id, { path: "/", port: 80 });
+  await update(id, { port: 5432 });
   await world.host.start();
   await upkeep().cleanUp();
-  expect(told(id)).toMatchObject({ version: 2, check: { http: { path: "/", port: 80 } } });
+  expect(told(id)).toMatchObject({ version: 2, check: { tcp: { port: 5432 } } });
+  const { check } = (await world.call<Machine>("GET", `/v1/machines/${id}`)).body;
+  expect(check).toMatchObject({ port: 5432 });
 });
 
 test("a removal that did not reach the host is brought to it", async () => {
@@ -186,7 +188,6 @@ test("a machine that its owner stops is not restarted by its check, and says tha
 test.each([
   [{}, "bad_request"],
   [{ path: "/health" }, "bad_request"],
-  [{ port: 80 }, "bad_request"],
   [{ ...http, command: "true" }, "bad_request"],
   [{ path: "health", port: 80 }, "bad_request"],
   [{ path: "/a b", port: 80 }, "bad_request"],

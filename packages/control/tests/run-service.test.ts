@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, expectTypeOf, test } from "vitest";
 import { cacheCleanup } from "../src/hosts/cache-cleanup.ts";
-import { proxyHealthChecker } from "../src/platform/proxy-health.ts";
 import { readConfig } from "../src/app/config.ts";
 import { runService } from "../src/app/run-service.ts";
 import type { ListedManifest } from "../src/app/rooms.ts";
@@ -65,16 +64,4 @@ test("hosts are told to clean their caches, and one that cannot does not keep th
     changed: 3,
     failed: 1,
   });
-});
-
-test("the proxy health checker examines nothing before there is a proxy, and takes out what does not answer", async () => {
-  expect(await proxyHealthChecker(1_000).activate(never)).toMatchObject({ examined: 0, changed: 0 });
-  const out: string[] = [];
-  const backend = (name: string, well: boolean) => ({
-    check: () => (well ? Promise.resolve() : Promise.reject(new Error("no answer"))),
-    rotateOut: async () => void out.push(name),
-  });
-  const checker = proxyHealthChecker(1_000, async () => [backend("a", true), backend("b", false)]);
-  expect(await checker.activate(never)).toMatchObject({ examined: 2, changed: 1, failed: 0 });
-  expect(out).toEqual(["b"]);
 });

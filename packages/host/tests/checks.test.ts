@@ -18,6 +18,7 @@ const never = new AbortController().signal;
 const LONG_MS = 60_000;
 const timing = { interval_ms: 1, timeout_ms: LONG_MS, failures: 2, grace_ms: 0 };
 const httpCheck: HostCheck = { ...timing, http: { path: "/health?a=b", port: 8080 } };
+const tcpCheck: HostCheck = { ...timing, tcp: { port: 5432 } };
 const commandCheck: HostCheck = { ...timing, command: "pg_isready" };
 
 let guest: FakeGuest;
@@ -87,6 +88,20 @@ test("what follows a status is read to its end, so that no server finds its conn
   await next.result();
 });
 
+test("a check of a port alone passes with the connection, says nothing in it, and fails where there is none", async () => {
+  const { verdict } = runCheck(channel, tcpCheck, never);
+  const { id, operation } = await peer.opened();
+  expect(operation).toMatchObject({ op: "connect", port: 5432 });
+  await peer.send(encodeJson(frameTypes.head, id, {}));
+  expect(await verdict).toBeUndefined();
+  expect((await peer.next("reset")).stream).toBe(id);
+  expect(peer.typesOf(id)).not.toContain(frameTypes.data);
+  const refused = runCheck(channel, tcpCheck, never);
+  const second = await peer.opened();
+  await peer.send(encodeJson(frameTypes.reset, second.id, { code: "connection_refused", message: "" }));
+  expect(await refused.verdict).toBe("nothing listens on the port");
+});
+
 test("a port on which nothing listens is a failure that says so, and a guest's own words are none of it", async () => {
   const refused = runCheck(channel, httpCheck, never);
   const first = await peer.opened();
@@ -98,7 +113,7 @@ test("a port on which nothing listens is a failure that says so, and a guest's o
   expect(await odd.verdict).toBe("the guest's agent refused the check");
 });
 
-test.each([httpCheck, commandCheck])(
+test.each([httpCheck, tcpCheck, commandCheck])(
   "a guest that never answers %j is canceled in time, and stays",
   async (check) => {
     const { verdict } = runCheck(channel, { ...check, timeout_ms: 1 }, never);

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -242,4 +243,49 @@ test("a new certificate is taken without a request that fails", async () => {
   const seen: Seen[] = [];
   for (let count = 0; count < 300; count += 1) seen.push(await ask(here));
   expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
+test("connections that are not HTTP are passed on too, and only hosts of the cluster can do it", async () => {
+  if (here === undefined || there === undefined) throw new Error("there are no sides");
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.write("there\n");
+    socket.pipe(socket);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const port = await freePort();
+  const db = { id: "app_1:db:tcp", protocol: "tcp" as const };
+  const own = {
+    ...{ vm: "there", execution_id: "exe_1", state: "serving" as const },
+    port: (server.address() as AddressInfo).port,
+  };
+  const document = (self: Side, other: Side, listens: number) => ({
+    ...{ version: (version += 1), routes: [], peers: { [other.id]: other.door } },
+    backends: [
+      self === there ? { ...db, instances: [own] } : { ...db, instances: [], elsewhere: { [other.id]: 1 } },
+    ],
+    tcp: { first: listens, last: listens, ports: [{ port: listens, backend: db.id }] },
+  });
+  expect((await there.edge.apply(document(there, here, await freePort()))).fault).toBeNull();
+  expect((await here.edge.apply(document(here, there, port))).fault).toBeNull();
+  expect(here.allowed).toHaveLength(2);
+  let said = "";
+  const socket = connect(port, "127.0.0.1").setEncoding("utf8");
+  socket.on("error", () => undefined).on("data", (piece: string) => void (said += piece));
+  await until("the other host's instance has spoken", () => said === "there\n");
+  socket.write("echo\n");
+  await until("it hears", () => said === "there\necho\n");
+  socket.destroy();
+  // Without a certificate nothing is said.
+  const [name, door = ""] = there.door.split(":");
+  const stranger = connectTls({
+    ...{ host: name, port: Number(door) + 1, rejectUnauthorized: false },
+    servername: db.id,
+  });
+  let heard = "";
+  stranger.on("data", (piece: Buffer) => void (heard += piece.toString()));
+  stranger.on("error", () => undefined);
+  await new Promise((resolve) => stranger.once("close", resolve));
+  expect(heard).toBe("");
+  server.close();
 });

@@ -113,6 +113,12 @@ export const flags = {
       placeholder: "group",
     },
     {
+      field: "port",
+      help: "port of the group's instances. Default: that of its service, whose check counts for it too",
+      kind: "number",
+      placeholder: "port",
+    },
+    {
       field: "strip_prefix",
       help: "instances get the path without the prefix",
       kind: "boolean",

@@ -5,8 +5,12 @@ export const EDGE_INNER_PORT = 7_072;
 
 /** Instances of one backend, with those of the release before while a deploy goes on. */
 export const EDGE_INSTANCES_MAX = 64;
-export const EDGE_BACKENDS_MAX = 5_000;
+export const EDGE_BACKENDS_MAX = 10_000;
 export const EDGE_ROUTES_MAX = 20_000;
+
+/** Ports of hosts for services of plain TCP, in one platform and in one organization. */
+export const TCP_PORTS_MAX = 1_000;
+export const ORGANIZATION_TCP_PORTS_MAX = 10;
 
 /** Apps of an organization. */
 export const APPS_MAX = 100;
@@ -22,6 +26,8 @@ export const ONE_OFFS_MAX = 10;
 
 /** Routes of an app, beside its own address. */
 export const ROUTES_MAX = 50;
+/** Ways of an app's routes to reach its instances, each of which is a backend of the proxy. */
+export const ROUTE_MANNERS_MAX = 8;
 /** Segments of a path prefix: the proxy has a rule for each that it can take away. */
 export const PREFIX_SEGMENTS_MAX = 4;
 export const RATE_LIMIT_MAX = 10_000;

@@ -54,6 +54,12 @@ const AppInstance = Type.Object(
       description:
         "`serving`: it is well, and a group with a service gets requests. `failed`: it was part of a deploy that failed, and is kept for its log.",
     }),
+    fault: Nullable(
+      Type.String({
+        description:
+          "Why it is not well: its check fails, or its host's proxy gives it no requests. Another one takes its place after some time. Null: nothing is known against it.",
+      }),
+    ),
     created_at: Timestamp,
   },
   closed,
@@ -72,6 +78,9 @@ export const App = named(
       }),
     ),
     url: Nullable(Type.String({ description: "The address under which a host serves it." })),
+    ports: Type.Array(Type.Object({ group: Type.String(), port: Type.Integer() }, closed), {
+      description: "Ports of hosts that lead to groups whose service is plain TCP.",
+    }),
     scale: Scale,
     maintenance: Type.Boolean({ description: MAINTENANCE }),
     release: Nullable(
@@ -87,6 +96,7 @@ export const App = named(
     status: "active",
     host: "shop.localhost",
     url: "http://shop.localhost:7080",
+    ports: [],
     scale: { web: 1 },
     maintenance: false,
     release: 42,
@@ -97,6 +107,7 @@ export const App = named(
         name: "web.1",
         release: 42,
         state: "serving",
+        fault: null,
         created_at: "2026-11-20T16:41:09.123Z",
       },
     ],

@@ -50,15 +50,16 @@ export const Service = Type.Object(
     group: Group,
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
     protocol: Type.Optional(
-      OneOf(["http", "h2"], {
+      OneOf(["http", "h2", "tcp"], {
         default: "http",
-        description: "How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it.",
+        description:
+          "How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. `tcp`: connections come as they are, on a port of hosts that the app keeps; routes do not lead to it.",
       }),
     ),
     check: Type.Optional({
       ...checkRequest,
       description:
-        "When an instance gets requests, and goes on getting them. Default: `GET /`. Its `port` is that of the service, and its `interval` 2s, unless they are given.",
+        "When an instance gets requests, and goes on getting them. Default: `GET /`; with `tcp`, that the port takes connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.",
     }),
   },
   closed,
@@ -76,7 +77,7 @@ export const manifest = {
     Type.Array(Service, {
       maxItems: GROUPS_MAX,
       description:
-        "Groups that take requests, at most one port of each. The first one has the app's address. Default: none.",
+        "Groups that take requests, at most one port of each. The first one that speaks HTTP has the app's address. Default: none.",
     }),
   ),
   release_command: Type.Optional(

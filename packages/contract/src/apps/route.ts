@@ -14,6 +14,11 @@ const rateLimit = bounded(
   RATE_LIMIT_MAX,
   "Requests in a second of each client's address on one host; more are answered 429.",
 );
+const port = Type.Integer({
+  minimum: 1,
+  maximum: 65_535,
+  description: "Port of the group's instances. Default: that of its service, whose check counts for it too.",
+});
 const concurrency = bounded(
   CONCURRENCY_MAX,
   "Requests that one instance works on at once; the others wait for ten seconds at most.",
@@ -45,6 +50,7 @@ export const RouteCreateRequest = named(
     ),
     path_prefix: Type.Optional({ ...Prefix, default: "/" }),
     group: { ...Group, description: "A group that has a service; until it has, the route leads nowhere." },
+    port: Type.Optional(port),
     strip_prefix: Type.Optional(stripPrefix),
     sticky: Type.Optional(sticky),
     rate_limit: Type.Optional(rateLimit),
@@ -62,6 +68,7 @@ export const Route = named(
     host: Nullable(Type.String({ description: "Null: another organization's app has the name." })),
     path_prefix: Prefix,
     group: Group,
+    port: Nullable(Type.Integer()),
     strip_prefix: Type.Boolean(),
     sticky: Type.Boolean(),
     rate_limit: Nullable(Type.Integer()),
@@ -74,6 +81,7 @@ export const Route = named(
     host: "shop.localhost",
     path_prefix: "/api/",
     group: "api",
+    port: null,
     strip_prefix: true,
     sticky: false,
     rate_limit: null,

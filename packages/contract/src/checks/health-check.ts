@@ -32,7 +32,11 @@ const path = {
   description:
     "HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is not followed. Needs `port`.",
 } as const;
-const port = { minimum: 1, maximum: 65_535, description: "Of the guest, for `path`." } as const;
+const port = {
+  minimum: 1,
+  maximum: 65_535,
+  description: "Of the guest. Without `path` it passes when the port takes a connection.",
+} as const;
 const command = {
   maxLength: CHECK_COMMAND_MAX_CHARS,
   description:
@@ -72,7 +76,7 @@ export const checkRequest = Type.Object(
       }),
     ),
   },
-  { ...closed, description: "Either `path` and `port`, or `command`." },
+  { ...closed, description: "A `port`, with a `path` or without one, or a `command`." },
 );
 export type CheckRequest = Static<typeof checkRequest>;
 

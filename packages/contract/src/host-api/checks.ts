@@ -16,10 +16,11 @@ const Ms = Type.Integer({ minimum: 0 });
 
 export const HostCheck = Type.Object(
   {
-    /** An HTTP request, or else a command. */
+    /** An HTTP request, a connection, or else a command. Hosts of versions before do not know `tcp`. */
     http: Type.Optional(
       Type.Object({ path: Type.String(), port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, closed),
     ),
+    tcp: Type.Optional(Type.Object({ port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, closed)),
     command: Type.Optional(Type.String()),
     interval_ms: Type.Integer({ minimum: 1 }),
     timeout_ms: Type.Integer({ minimum: 1 }),

@@ -16,6 +16,7 @@ import {
   EDGE_INSTANCES_MAX,
   EDGE_ROUTES_MAX,
   RATE_LIMIT_MAX,
+  TCP_PORTS_MAX,
 } from "../apps/app-bounds.ts";
 import { Nullable, OneOf } from "../fields.ts";
 
@@ -45,8 +46,8 @@ export const EdgeDocument = Type.Object(
       Type.Object(
         {
           id: Type.String({ maxLength: 100 }),
-          /** `h2`: without TLS, as gRPC has it. */
-          protocol: OneOf(["http", "h2"]),
+          /** `h2`: without TLS, as gRPC has it. `tcp`: connections as they are. */
+          protocol: OneOf(["http", "h2", "tcp"]),
           /** Requests of one client go to one instance, by a cookie. */
           sticky: Type.Optional(Type.Boolean()),
           /** Requests that one instance works on at once; the others wait. */
@@ -79,6 +80,19 @@ export const EdgeDocument = Type.Object(
         closed,
       ),
       { maxItems: EDGE_ROUTES_MAX },
+    ),
+    /** Ports that the host listens on for plain TCP, and backends that they lead to. */
+    tcp: Type.Optional(
+      Type.Object(
+        {
+          first: Port,
+          last: Port,
+          ports: Type.Array(Type.Object({ port: Port, backend: Type.String({ maxLength: 100 }) }, closed), {
+            maxItems: TCP_PORTS_MAX,
+          }),
+        },
+        closed,
+      ),
     ),
     /** ADDRESS:PORT at which other hosts take requests that are passed on, by their ids. */
     peers: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 100 }))),

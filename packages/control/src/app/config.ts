@@ -1,6 +1,6 @@
 // The environment of this process, read once. Every fault is named, not only the first.
 
-import { EDGE_PORT } from "@skerry/contract/apps/app-bounds";
+import { EDGE_PORT, TCP_PORTS_MAX } from "@skerry/contract/apps/app-bounds";
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { SILENT_PER_ADDRESS } from "@skerry/contract/connections/file-limit";
@@ -90,6 +90,7 @@ export function readConfig(environment: Environment = process.env): Config {
       domain:
         (environment["SKERRY_APPS_DOMAIN"] ?? "") === "" ? "localhost" : read.domain("SKERRY_APPS_DOMAIN"),
       port: read.address("SKERRY_EDGE_HTTP", `127.0.0.1:${EDGE_PORT}`).port,
+      tcpPorts: read.optionalPorts("SKERRY_APPS_TCP_PORTS", TCP_PORTS_MAX),
     },
     buildDomains: read.domains("SKERRY_BUILD_DOMAINS"),
     rootKeyFile: read.optionalPath("SKERRY_ROOT_KEY_FILE"),

@@ -67,6 +67,17 @@ export class Reader {
     return (this.#environment[name] ?? "") === "" ? undefined : this.address(name, "");
   }
 
+  /** FIRST-LAST, at most so many. */
+  optionalPorts(name: string, max: number): { readonly first: number; readonly last: number } | undefined {
+    const value = this.#environment[name] ?? "";
+    if (value === "") return undefined;
+    const [first = 0, last = 0] = /^\d{1,5}-\d{1,5}$/.test(value) ? value.split("-").map(Number) : [];
+    const isRange = first >= 1 && first <= last && last <= PORT_MAX && last - first < max;
+    return isRange
+      ? { first, last }
+      : this.#fault(name, `must be at most ${max} ports, for example 7100-7199`, undefined);
+  }
+
   /** Separated by commas. `*` is refused: a list of origins must name them. */
   origins(name: string): string[] {
     const origins = (this.#environment[name] ?? "").split(",").map((origin) => origin.trim());

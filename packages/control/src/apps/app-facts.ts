@@ -7,6 +7,7 @@ import type { StoredManifest } from "./app-tables.ts";
 import { isDeployPrepared } from "@skerry/contract/apps/deploy-status";
 import { routesOf, type RouteRow } from "./edge-routes.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
+import { tcpPortsOf, type TcpPortRow } from "./tcp-ports.ts";
 import type { AppRow, DeployRow, ReleaseRow } from "./app-store.ts";
 import type { InstanceRow } from "./instance-store.ts";
 
@@ -21,6 +22,7 @@ export interface AppWork extends AppRow {
   readonly coming: ReleaseWork | undefined;
   readonly instances: readonly InstanceWork[];
   readonly routes: readonly RouteRow[];
+  readonly tcpPorts: readonly TcpPortRow[];
 }
 
 interface DeployWork extends DeployRow {
@@ -112,6 +114,7 @@ async function someWork(db: Queries, after: string): Promise<AppWork[]> {
   const releaseOf = new Map(releases.map((one) => [`${one.app_id} ${one.number}`, one]));
   const byApp = Map.groupBy(instances, ({ app_id }) => app_id);
   const routes = Map.groupBy(await routesOf(db, ids), ({ app_id }) => app_id);
+  const tcpPorts = Map.groupBy(await tcpPortsOf(db, ids), ({ app_id }) => app_id);
   return apps.map((app) => {
     const deploy = active.get(app.id);
     const isPrepared = deploy !== undefined && isDeployPrepared(deploy.status);
@@ -126,6 +129,7 @@ async function someWork(db: Queries, after: string): Promise<AppWork[]> {
       coming: deploy === undefined || isPrepared ? undefined : releaseOf.get(`${app.id} ${deploy.release}`),
       instances: byApp.get(app.id) ?? [],
       routes: routes.get(app.id) ?? [],
+      tcpPorts: tcpPorts.get(app.id) ?? [],
     };
   });
 }

@@ -78,6 +78,8 @@ declare module "../db/database.ts" {
       state: (typeof instanceStates)[number];
       drains_until: ColumnType<Date | null, never, Date | null>;
       serving_since: ColumnType<Date | null, never, Date | null>;
+      fault: ColumnType<string | null, never, string | null>;
+      fault_count: Generated<number>;
       created_at: Generated<Date>;
     };
     routes: {
@@ -86,10 +88,17 @@ declare module "../db/database.ts" {
       subdomain: string;
       path_prefix: string;
       group_name: string;
+      port: number | null;
       strip_prefix: boolean;
       sticky: boolean;
       rate_limit: number | null;
       concurrency: number | null;
+      created_at: Generated<Date>;
+    };
+    tcp_ports: {
+      port: number;
+      app_id: string;
+      group_name: string;
       created_at: Generated<Date>;
     };
     app_traffic: {

@@ -26,6 +26,7 @@ import { instancesOf, type InstanceRow } from "./instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
+import { tcpPortsOf, type TcpPortRow } from "./tcp-ports.ts";
 
 export function appCreation(
   context: Context,
@@ -45,7 +46,7 @@ export function appCreation(
             remediation: "Choose another name, or delete that app.",
             context: { field: "name", value: name },
           });
-        const app = shownApp(context, row, { deploy: undefined, instances: [] });
+        const app = shownApp(context, row, { deploy: undefined, instances: [], ports: [] });
         await attempt.done(transaction, app);
         return app;
       }),
@@ -112,13 +113,17 @@ async function changing(context: Context, orgId: string, { id, isDeletion, make 
 
 async function shownOne(context: Context, row: AppRow): Promise<App> {
   const [app] = await shownApps(context, [row]);
-  return app ?? shownApp(context, row, { deploy: undefined, instances: [] });
+  return app ?? shownApp(context, row, { deploy: undefined, instances: [], ports: [] });
 }
 
 async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
   const { db } = context;
   const ids = rows.map(({ id }) => id);
-  const [deploys, instances] = await Promise.all([lastDeploys(db, ids), instancesOf(db, ids)]);
+  const [deploys, instances, ports] = await Promise.all([
+    lastDeploys(db, ids),
+    instancesOf(db, ids),
+    tcpPortsOf(db, ids),
+  ]);
   // MicroVMs for commands by hand take no part in it.
   const parts = instances.filter(({ group_name: group }) => group !== ONE_OFF);
   const byApp = Map.groupBy(parts, ({ app_id }) => app_id);
@@ -126,6 +131,7 @@ async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App
     shownApp(context, row, {
       deploy: deploys.find(({ app_id }) => app_id === row.id),
       instances: byApp.get(row.id) ?? [],
+      ports: ports.filter(({ app_id }) => app_id === row.id),
     }),
   );
 }
@@ -135,9 +141,10 @@ const HTTP_PORT = 80;
 interface Running {
   readonly deploy: DeployRow | undefined;
   readonly instances: readonly InstanceRow[];
+  readonly ports: readonly TcpPortRow[];
 }
 
-function shownApp(context: Context, row: AppRow, { deploy, instances }: Running): App {
+function shownApp(context: Context, row: AppRow, { deploy, instances, ports }: Running): App {
   const { id, name, status, scale, live, maintenance } = row;
   const host = hostOf(context, row);
   const { port } = context.apps;
@@ -145,6 +152,7 @@ function shownApp(context: Context, row: AppRow, { deploy, instances }: Running)
     ...{ id, name, status, scale, maintenance },
     host,
     url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
+    ports: ports.map(({ group_name: group, port: at }) => ({ group, port: at })),
     release: live,
     deploy: deploy === undefined ? null : shownDeploy(deploy),
     instances: instances.map((one) => ({
@@ -152,6 +160,7 @@ function shownApp(context: Context, row: AppRow, { deploy, instances }: Running)
       name: `${one.group_name}.${one.number}`,
       release: one.release,
       state: one.state,
+      fault: one.fault,
       created_at: one.created_at.toISOString(),
     })),
     created_at: row.created_at.toISOString(),

@@ -81,7 +81,7 @@ function readService({
   group,
   port,
   protocol = "http",
-  check: asked = { path: "/" },
+  check: asked = protocol === "tcp" ? { port } : { path: "/" },
 }: NonNullable<Manifest["services"]>[number]): StoredManifest["services"][number] {
   const check = { interval: CHECK_INTERVAL, ...(asked.path !== undefined && { port }), ...asked };
   readCheck(check);

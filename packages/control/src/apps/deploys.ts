@@ -36,6 +36,7 @@ import { ownSecretNames } from "./app-secrets.ts";
 import type { ReleaseSecret } from "./app-tables.ts";
 import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
 import { readManifest } from "./deploy-params.ts";
+import { takePorts } from "./tcp-ports.ts";
 
 /** Its environment, secrets and manifest together. Twenty of each app are kept. */
 export const RELEASE_MAX_BYTES = 64 * 1024;
@@ -55,6 +56,7 @@ export function deployCreation(
         const locked = await lockApp(transaction, caller.orgId, appId);
         if (locked === undefined) throw appNotFound(appId);
         refuseDeleting(locked);
+        await takePorts(context, transaction, { app: locked, manifest: release.manifest });
         const number = await insertRelease(transaction, locked, { ...release, created_by: caller.userId });
         const row = await insertDeploy(
           transaction,

@@ -4,15 +4,18 @@
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 import type { StoredManifest } from "./app-tables.ts";
-import { routeHost, type RouteRow } from "./edge-routes.ts";
+import { mannerWords, routeHost, type Manner as RouteManner } from "./edge-routes.ts";
 
-export type AppContent = Pick<EdgeDocument, "backends" | "routes">;
+export interface AppContent extends Pick<EdgeDocument, "backends" | "routes"> {
+  /** Ports of hosts that lead to a backend. */
+  readonly ports: NonNullable<EdgeDocument["tcp"]>["ports"];
+}
 type Backend = AppContent["backends"][number];
 type Service = StoredManifest["services"][number];
 
 /** Ways in which a backend treats its requests. */
-type Manner = Pick<RouteRow, "sticky" | "concurrency">;
-const PLAIN: Manner = { sticky: false, concurrency: null };
+type Manner = Omit<RouteManner, "group_name">;
+const PLAIN: Manner = { port: null, sticky: false, concurrency: null };
 
 interface Place {
   /** The host that the content is for; undefined: one that has no instance of the app. */
@@ -25,6 +28,16 @@ interface Place {
 
 /** Instances are in one backend for each manner in which routes lead to their group. */
 export function contentOfApp({ hostId, reached, name }: Place, app: AppWork): AppContent {
+  const all = backendsOf({ hostId, reached }, app);
+  const ofHttp = all.filter(({ protocol }) => protocol !== "tcp");
+  return {
+    backends: all,
+    routes: name === null ? [] : routesTo(app, name, ofHttp),
+    ports: portsTo(app, all),
+  };
+}
+
+function backendsOf({ hostId, reached }: Omit<Place, "name">, app: AppWork): Backend[] {
   const backends = new Map<string, Backend>();
   for (const one of app.instances) {
     const { group_name: group, host_id: at } = one;
@@ -32,16 +45,30 @@ export function contentOfApp({ hostId, reached, name }: Place, app: AppWork): Ap
     if (service === undefined || at === null || !reached.has(at) || !isSeated(one)) continue;
     // Others let theirs drain themselves: it knows those of them that take requests.
     if (at !== hostId && one.state !== "serving") continue;
-    const routed = app.routes.filter((route) => route.group_name === group);
-    const ids = new Map([PLAIN, ...routed].map((manner) => [backendId(app, service, manner), manner]));
-    for (const [id, manner] of ids) {
+    for (const [id, manner] of mannersOf(app, service)) {
       const { protocol } = service;
       const backend = backends.get(id) ?? { id, protocol, ...shownManner(manner), instances: [] };
-      backends.set(id, withInstance(backend, one, { port: service.port, isHere: at === hostId }));
+      backends.set(
+        id,
+        withInstance(backend, one, { port: manner.port ?? service.port, isHere: at === hostId }),
+      );
     }
   }
-  const all = [...backends.values()];
-  return { backends: all, routes: name === null ? [] : routesTo(app, name, all) };
+  return [...backends.values()];
+}
+
+function portsTo(app: AppWork, backends: readonly Backend[]): AppContent["ports"] {
+  return app.tcpPorts.flatMap(({ port, group_name: group }) => {
+    const backend = backendId(app, { group, protocol: "tcp" }, PLAIN);
+    return backends.some(({ id }) => id === backend) ? [{ port, backend }] : [];
+  });
+}
+
+/** By the ids of their backends. */
+function mannersOf(app: AppWork, service: Service): ReadonlyMap<string, Manner> {
+  const { group, protocol } = service;
+  const routed = protocol === "tcp" ? [] : app.routes.filter((route) => route.group_name === group);
+  return new Map([PLAIN, ...routed].map((manner) => [backendId(app, service, manner), manner]));
 }
 
 function withInstance(
@@ -57,7 +84,7 @@ function withInstance(
 }
 
 function routesTo(app: AppWork, host: string, backends: readonly Backend[]): AppContent["routes"] {
-  const [first] = app.wanted?.manifest.services ?? [];
+  const first = app.wanted?.manifest.services.find(({ protocol }) => protocol !== "tcp");
   const own = {
     ...PLAIN,
     ...{ subdomain: "", path_prefix: "/", group_name: first?.group, strip_prefix: false, rate_limit: null },
@@ -99,9 +126,12 @@ function backendFor(
   return best ?? serving[0];
 }
 
+/** Words of the id of a backend that treats its requests plainly: app, group and protocol. */
+const PLAIN_WORDS = 3;
+
 /** While nothing serves of the group that has the app's address: the release before may have another one. */
 function anyOf(backends: readonly Backend[]): Backend | undefined {
-  const plain = backends.filter((one) => one.sticky === undefined && one.concurrency === undefined);
+  const plain = backends.filter(({ id }) => id.split(":").length === PLAIN_WORDS);
   return plain.find(isServed) ?? plain[0];
 }
 
@@ -120,10 +150,6 @@ function backendId(
   manner: Manner,
 ): string {
   return [id, group, protocol, ...mannerWords(manner)].join(":");
-}
-
-function mannerWords({ sticky, concurrency }: Manner): string[] {
-  return [...(sticky ? ["sticky"] : []), ...(concurrency === null ? [] : [String(concurrency)])];
 }
 
 function shownManner({ sticky, concurrency }: Manner): Pick<Backend, "sticky" | "concurrency"> {

@@ -5,22 +5,30 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { EdgeDocument, EdgeState } from "@skerry/contract/host-api/edge";
-import { stateOf, type Context } from "../context.ts";
+import { stateOf, type AppAddresses, type Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { hostOf } from "./app-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 import { contentOfApp, type AppContent } from "./edge-content.ts";
+import { fitting } from "./edge-shares.ts";
 import type { Lanes } from "./lanes.ts";
 
 /** Answer of one host, and the digest of the document that it was to. */
-interface Told extends Pick<EdgeState, "fault" | "instances"> {
+interface Told extends Pick<EdgeState, "version" | "fault" | "instances"> {
   readonly digest: string;
+  /** Apps that the document has no room for, by id. */
+  readonly left: ReadonlySet<string>;
+  /** Time of the answer, by this process's clock. */
+  readonly atMs: number;
   readonly error?: unknown;
   /** Time of the next attempt, by this process's clock. */
   readonly againAtMs?: number;
 }
 
-const unknownEdge = { digest: "", instances: [] };
+const unknownEdge = {
+  ...{ version: 0, digest: "", left: new Set<string>(), fault: null, instances: [] },
+  atMs: -Infinity,
+};
 
 /** Answers of hosts, by their ids. */
 export const edgesOf = stateOf(() => new Map<string, Told>());
@@ -53,14 +61,24 @@ export async function tellEdges(context: Context, { apps, doors, lanes, stop }: 
     if (!isSame(known, digest))
       told.set(hostId, { ...unknownEdge, ...known, fault: known?.fault ?? UNANSWERED });
     if (lanes.open.has(lane) || performance.now() < (known?.againAtMs ?? 0)) continue;
-    lanes.begin(lane, () => noteTold(context, hostId, { known, content: wholeOf(content), digest, stop }));
+    const { left } = content;
+    lanes.begin(lane, () =>
+      noteTold(context, hostId, {
+        known,
+        content: wholeOf(content, context.apps.tcpPorts),
+        digest,
+        left,
+        stop,
+      }),
+    );
   }
 }
 
 async function noteTold(context: Context, hostId: string, telling: Telling): Promise<void> {
   const told = edgesOf(context);
+  const { left } = telling;
   const now = await tellEdge(context, hostId, telling).catch((error: unknown): Told => ({
-    ...{ ...unknownEdge, fault: "its host could not be told", error },
+    ...{ ...unknownEdge, left, fault: "its host could not be told", error },
     againAtMs: performance.now() + AGAIN_MS,
   }));
   if (now === undefined) return void told.delete(hostId);
@@ -71,7 +89,11 @@ async function noteTold(context: Context, hostId: string, telling: Telling): Pro
 
 /** Each step waits for hosts that it tells; one that is away is not told in each. */
 const AGAIN_MS = 3_000;
+const FULL = "its host serves as many apps and routes as it can";
 const UNANSWERED = "its host has not answered yet";
+
+/** A host that has lost its document, with its disk or to an older one, gets it again by then. */
+const ASKED_EVERY_MS = 10_000;
 
 /** The host serves this document and no instance drains, or it was never told of an app and has none. */
 function needsNothing(
@@ -80,7 +102,7 @@ function needsNothing(
 ): boolean {
   return known === undefined
     ? content.parts.every(({ backends }) => backends.length === 0)
-    : isSame(known, digest) && !drains(content);
+    : isSame(known, digest) && !drains(content) && performance.now() - known.atMs < ASKED_EVERY_MS;
 }
 
 function isSame(known: Told | undefined, digest: string): boolean {
@@ -91,6 +113,7 @@ interface Telling {
   readonly known: Told | undefined;
   readonly content: Content;
   readonly digest: string;
+  readonly left: Told["left"];
   readonly stop: AbortSignal;
 }
 
@@ -98,23 +121,28 @@ interface Telling {
 async function tellEdge(
   context: Context,
   hostId: string,
-  { known, content, digest, stop }: Telling,
+  { known, content, digest, left, stop }: Telling,
 ): Promise<Told | undefined> {
   const address = await hostAddress(context.db, hostId);
   if (address === undefined) return undefined;
   const { edge } = context.hosts.client(address);
-  const { fault, instances } = isSame(known, digest)
-    ? await edge.state(stop)
-    : await edge.serve({ version: await nextVersion(context), ...content }, stop);
-  return { digest, fault, instances };
+  const state = isSame(known, digest) ? await edge.state(stop) : undefined;
+  const { version, fault, instances } =
+    state?.version === known?.version && state !== undefined
+      ? state
+      : await edge.serve({ version: await nextVersion(context), ...content }, stop);
+  return { digest, left, version, fault, instances, atMs: performance.now() };
 }
 
 /** Why hosts do not serve the app as its rows say; undefined: they do. */
-export function edgeFaultOf(context: Context, { instances }: AppWork): string | undefined {
+export function edgeFaultOf(context: Context, { id, instances }: AppWork): string | undefined {
   const told = edgesOf(context);
   const faults = instances
     .filter(({ state }) => state === "serving")
-    .map(({ host_id }) => told.get(host_id ?? "")?.fault ?? undefined);
+    .map(({ host_id }) => {
+      const { fault, left } = told.get(host_id ?? "") ?? unknownEdge;
+      return fault ?? (left.has(id) ? FULL : undefined);
+    });
   return faults.find((fault) => fault !== undefined);
 }
 
@@ -137,11 +165,14 @@ function drains({ parts }: Parts): boolean {
 
 /** Part of a document, with its text, of which the digest of the document is made. */
 interface Part extends AppContent {
+  readonly app_id: string;
+  readonly org_id: string;
   readonly text: string;
 }
 
 interface Parts {
   readonly parts: readonly Part[];
+  readonly left: Told["left"];
   readonly peers: Content["peers"];
 }
 
@@ -157,7 +188,7 @@ function partsOf(context: Context, doors: Doors): PartOf {
     const reached = doors.has(hostId) ? doors : new Set([hostId]);
     const name = hostOf(context, app);
     const content = contentOfApp({ hostId: isHere ? hostId : undefined, reached, name }, app);
-    const part = { ...content, text: JSON.stringify(content) };
+    const part = { ...content, app_id: app.id, org_id: app.org_id, text: JSON.stringify(content) };
     if (!isHere && doors.has(hostId)) shared.set(app.id, part);
     return part;
   };
@@ -176,7 +207,12 @@ async function contentFor(
     parts.push(partOf(app, hostId));
     if (parts.length % APPS_AT_ONCE === 0) await setImmediate();
   }
-  return { parts, peers: peers.length === 0 ? undefined : Object.fromEntries(peers) };
+  const fit = fitting(parts);
+  return {
+    parts: parts.filter((part) => fit.has(part)),
+    left: new Set(parts.filter((part) => !fit.has(part)).map(({ app_id }) => app_id)),
+    peers: peers.length === 0 ? undefined : Object.fromEntries(peers),
+  };
 }
 
 function digestOf({ parts, peers }: Parts): string {
@@ -185,10 +221,11 @@ function digestOf({ parts, peers }: Parts): string {
   return hash.digest("hex");
 }
 
-function wholeOf({ parts, peers }: Parts): Content {
+function wholeOf({ parts, peers }: Parts, range: AppAddresses["tcpPorts"]): Content {
   return {
     backends: parts.flatMap(({ backends }) => backends),
     routes: parts.flatMap(({ routes }) => routes),
+    ...(range !== undefined && { tcp: { ...range, ports: parts.flatMap(({ ports }) => ports) } }),
     ...(peers !== undefined && { peers }),
   };
 }

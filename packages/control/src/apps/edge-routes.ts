@@ -1,7 +1,7 @@
 // Routes of apps: what requests reach which group, beside the address that each app has by itself.
 
 import { sql, type Selectable } from "kysely";
-import { PREFIX_SEGMENTS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
+import { PREFIX_SEGMENTS_MAX, ROUTE_MANNERS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
 import type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
@@ -15,6 +15,18 @@ import { lockApp, type AppRow } from "./app-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 
 export type RouteRow = Selectable<Tables["routes"]>;
+
+/** Ways in which a route reaches the instances of its group. */
+export type Manner = Pick<RouteRow, "group_name" | "port" | "sticky" | "concurrency">;
+
+/** Words of a backend's name that tell its manner. */
+export function mannerWords({ port, sticky, concurrency }: Omit<Manner, "group_name">): string[] {
+  return [
+    ...(sticky ? ["sticky"] : []),
+    ...(concurrency === null ? [] : [String(concurrency)]),
+    ...(port === null ? [] : [`port-${port}`]),
+  ];
+}
 
 /** Routes of these apps. */
 export async function routesOf(db: Queries, appIds: readonly string[]): Promise<RouteRow[]> {
@@ -34,10 +46,12 @@ export function routeCreation(
         const app = await lockApp(transaction, orgId, id);
         if (app === undefined) throw appNotFound(id);
         refuseDeleting(app);
-        const used = (await routesOf(transaction, [id])).length;
+        const [row, others] = [rowOf(context, app, request), await routesOf(transaction, [id])];
+        const used = others.length;
         if (used >= ROUTES_MAX)
           throw boundReached({ quota: "routes", nouns: "routes", used, limit: ROUTES_MAX });
-        const shown = shownRoute(context, app, await insertRoute(transaction, rowOf(context, app, request)));
+        refuseManners([row, ...others]);
+        const shown = shownRoute(context, app, await insertRoute(transaction, row));
         await attempt.done(transaction, shown);
         return shown;
       });
@@ -48,12 +62,27 @@ export function routeCreation(
 }
 
 function rowOf(context: Context, app: AppRow, request: RouteCreateRequest): Omit<RouteRow, "created_at"> {
-  const { group, strip_prefix = false, sticky = false, rate_limit = null, concurrency = null } = request;
+  const { group, port = null, strip_prefix = false, sticky = false } = request;
+  const { rate_limit = null, concurrency = null } = request;
   return {
     ...{ id: newId("route"), app_id: app.id, subdomain: subdomainOf(context, app, request.host) },
-    ...{ path_prefix: prefixOf(request.path_prefix), group_name: group },
+    ...{ path_prefix: prefixOf(request.path_prefix), group_name: group, port },
     ...{ strip_prefix, sticky, rate_limit, concurrency },
   };
+}
+
+/** Manners that routes have share the proxies of all hosts with other organizations. */
+function refuseManners(routes: readonly Manner[]): void {
+  const manners = new Set(routes.map((one) => JSON.stringify([one.group_name, ...mannerWords(one)])));
+  if (manners.size <= ROUTE_MANNERS_MAX) return;
+  throw new SkerryError(
+    "bad_request",
+    `The app's routes would reach its groups in more than ${ROUTE_MANNERS_MAX} ways.`,
+    {
+      remediation: 'Use a combination of "group", "port", "sticky" and "concurrency" that another route has.',
+      context: { limit: ROUTE_MANNERS_MAX },
+    },
+  );
 }
 
 /** Labels as the rules for names have them. */
@@ -91,11 +120,11 @@ function prefixOf(asked = "/"): string {
 }
 
 async function insertRoute(transaction: Queries, row: Omit<RouteRow, "created_at">): Promise<RouteRow> {
-  const { id, app_id, subdomain, path_prefix, group_name, strip_prefix, sticky, rate_limit, concurrency } =
-    row;
+  const { id, app_id, subdomain, path_prefix, group_name, port } = row;
+  const { strip_prefix, sticky, rate_limit, concurrency } = row;
   const { rows } = await sql<RouteRow>`
-    insert into routes (id, app_id, subdomain, path_prefix, group_name, strip_prefix, sticky, rate_limit, concurrency)
-    values (${id}, ${app_id}, ${subdomain}, ${path_prefix}, ${group_name}, ${strip_prefix}, ${sticky},
+    insert into routes (id, app_id, subdomain, path_prefix, group_name, port, strip_prefix, sticky, rate_limit, concurrency)
+    values (${id}, ${app_id}, ${subdomain}, ${path_prefix}, ${group_name}, ${port}, ${strip_prefix}, ${sticky},
       ${rate_limit}, ${concurrency}) on conflict do nothing returning *`.execute(transaction);
   const [written] = rows;
   if (written !== undefined) return written;
@@ -135,10 +164,11 @@ export function routeHost(host: string, { subdomain }: Pick<RouteRow, "subdomain
 }
 
 function shownRoute(context: Context, app: AppRow, row: RouteRow): Route {
-  const { id, app_id, path_prefix, group_name: group, strip_prefix, sticky, rate_limit, concurrency } = row;
+  const { id, app_id, path_prefix, group_name: group, port } = row;
+  const { strip_prefix, sticky, rate_limit, concurrency } = row;
   const host = hostOf(context, app);
   return {
-    ...{ id, app_id, path_prefix, group, strip_prefix, sticky, rate_limit, concurrency },
+    ...{ id, app_id, path_prefix, group, port, strip_prefix, sticky, rate_limit, concurrency },
     host: host === null ? null : routeHost(host, row),
     created_at: row.created_at.toISOString(),
   };

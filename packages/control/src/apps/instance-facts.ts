@@ -5,6 +5,7 @@ import type { Context } from "../context.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import type { AppWork, InstanceWork } from "./app-facts.ts";
 import { isIdle } from "./edge-documents.ts";
+import { UNWELL_AT } from "./instance-faults.ts";
 import type { Lanes } from "./lanes.ts";
 import type { InstanceFact } from "./reconcile-facts.ts";
 
@@ -62,8 +63,12 @@ export function factOf(context: Context, one: InstanceWork, told: StoredHealth |
     isDrained: one.drain_is_over || one.serving_since === null || isIdle(context, one),
     isProven: one.is_proven,
     servedMs: one.served_ms ?? 0,
-    isLeaving: one.is_leaving === true,
+    isLeaving: mustLeave(one),
   };
+}
+
+function mustLeave({ is_leaving, fault_count }: InstanceWork): boolean {
+  return is_leaving === true || fault_count >= UNWELL_AT;
 }
 
 /** Verdict of its host on this check in this incarnation. */

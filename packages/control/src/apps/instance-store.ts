@@ -21,7 +21,7 @@ export async function insertInstance(
     release,
     group_name,
     number,
-  }: Omit<InstanceRow, "state" | "drains_until" | "serving_since" | "created_at">,
+  }: Omit<InstanceRow, "state" | "drains_until" | "serving_since" | "fault" | "fault_count" | "created_at">,
 ): Promise<void> {
   await sql`
     insert into app_instances (machine_id, app_id, release, group_name, number, state)

@@ -23,8 +23,9 @@ export function appActions(app: AppFact, all: readonly InstanceFact[]): AppActio
   // Kept for its log until the next deploy.
   const kept = instances.filter(({ state }) => state === "failed");
   const living = instances.filter(({ state }) => state !== "failed");
-  const ended = living.filter(({ end }) => end !== undefined);
-  const there = living.filter(({ end }) => end === undefined);
+  const isOut = (one: InstanceFact): boolean => one.end !== undefined || isHopeless(app, one);
+  const ended = living.filter(isOut);
+  const there = living.filter((one) => !isOut(one));
   const groups = new Set([
     ...there.map((one) => one.group_name),
     ...Object.keys(app.wanted?.manifest.processes ?? {}),
@@ -47,6 +48,11 @@ export function appActions(app: AppFact, all: readonly InstanceFact[]): AppActio
     ...ofGroups.flatMap(({ actions }) => actions),
     ...progress(app, ofGroups, there),
   ];
+}
+
+/** It has not become well; while it is deployed, its deploy fails instead. */
+function isHopeless({ deploy }: AppFact, { state, isLeaving, failure }: InstanceFact): boolean {
+  return deploy === undefined && state === "starting" && isLeaving && failure !== undefined;
 }
 
 /** The release command has ended well, or the deploy before it did. One that failed is kept for its log. */

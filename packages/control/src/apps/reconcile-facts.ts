@@ -33,7 +33,7 @@ export interface InstanceFact extends Pick<
   /** It has served for ten minutes. */
   readonly isProven: boolean;
   readonly servedMs: number;
-  /** Its host is drained, so that another one takes its place. */
+  /** Its host is drained, or it has not been well for long, so that another one takes its place. */
   readonly isLeaving: boolean;
 }
 

@@ -1,11 +1,13 @@
 import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
 import { appDeployer } from "./app-deployer.ts";
+import { proxyHealthChecker } from "./proxy-health.ts";
 import { appRoutes, appVmRoutes } from "./app-routes.ts";
 
 declare module "../context.ts" {
   interface Services {
     "app-deployer": true;
+    "proxy-health-checker": true;
   }
 }
 
@@ -19,6 +21,12 @@ export const appsRoom = {
       setting: "SKERRY_APP_DEPLOYER_INTERVAL_MS",
       isDueAtStart: true,
       make: appDeployer,
+    },
+    {
+      name: "proxy-health-checker",
+      everyMs: 10_000,
+      setting: "SKERRY_PROXY_CHECK_INTERVAL_MS",
+      make: proxyHealthChecker,
     },
   ],
   async onOrganizationDeleted(transaction, orgId) {

@@ -75,6 +75,9 @@ import { routes } from "./migrations/0079-routes.ts";
 import { watchedDeploys } from "./migrations/0080-watched-deploys.ts";
 import { appTraffic } from "./migrations/0081-app-traffic.ts";
 import { appMaintenance } from "./migrations/0082-app-maintenance.ts";
+import { routePorts } from "./migrations/0083-route-ports.ts";
+import { instanceFaults } from "./migrations/0084-instance-faults.ts";
+import { tcpPorts } from "./migrations/0085-tcp-ports.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -155,6 +158,9 @@ const migrations = [
   { number: 80, name: "watched-deploys", text: watchedDeploys },
   { number: 81, name: "app-traffic", text: appTraffic },
   { number: 82, name: "app-maintenance", text: appMaintenance },
+  { number: 83, name: "route-ports", text: routePorts },
+  { number: 84, name: "instance-faults", text: instanceFaults },
+  { number: 85, name: "tcp-ports", text: tcpPorts },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -1,7 +1,6 @@
 import type { Manifest } from "../manifest.ts";
 import { vmReconciler } from "./vm-reconciler.ts";
 import { idlePauser } from "./idle-pauser.ts";
-import { proxyHealthChecker } from "./proxy-health.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
 import { statusRoutes } from "./status-routes.ts";
 import { backgroundServiceRoutes } from "./background-service-routes.ts";
@@ -12,7 +11,6 @@ declare module "../context.ts" {
   interface Services {
     "vm-cleanup": true;
     "idle-pauser": true;
-    "proxy-health-checker": true;
     sweeper: true;
   }
 }
@@ -29,12 +27,6 @@ export const platformRoom = {
       make: vmReconciler,
     },
     { name: "idle-pauser", everyMs: 10_000, setting: "SKERRY_IDLE_PAUSER_INTERVAL_MS", make: idlePauser },
-    {
-      name: "proxy-health-checker",
-      everyMs: 10_000,
-      setting: "SKERRY_PROXY_CHECK_INTERVAL_MS",
-      make: (_own, everyMs) => proxyHealthChecker(everyMs),
-    },
     { name: "sweeper", everyMs: 600_000, setting: "SKERRY_SWEEPER_INTERVAL_MS", make: expiredRowsSweeper },
   ],
 } satisfies Manifest;

@@ -44,11 +44,12 @@ export function readCheck(request: CheckRequest): StoredCheck {
 /** A path goes into the first line of a request as it is, so nothing in it may end that line. */
 const PATH = /^\/[\x21-\x7e]*$/;
 
-function probeOf({ path, port, command }: CheckRequest): Pick<StoredCheck, "http" | "command"> {
+function probeOf({ path, port, command }: CheckRequest): Pick<StoredCheck, "http" | "tcp" | "command"> {
   if (command !== undefined && path === undefined && port === undefined)
     return { command: checkText("check.command", command) };
-  if (command !== undefined || path === undefined || port === undefined)
-    throw invalid("check", "A check is either a path and a port, or a command.");
+  if (command !== undefined || port === undefined)
+    throw invalid("check", "A check is a port, with a path or without one, or a command.");
+  if (path === undefined) return { tcp: { port } };
   if (!PATH.test(path))
     throw invalid("check.path", '"check.path" must begin with "/", without spaces and only in ASCII.');
   return { http: { path, port } };
@@ -61,9 +62,9 @@ function invalid(field: string, message: string): SkerryError {
   });
 }
 
-export function checkShownOf({ http, command, ...check }: StoredCheck): CheckShown {
+export function checkShownOf({ http, tcp = http, command, ...check }: StoredCheck): CheckShown {
   return {
-    ...http,
+    ...tcp,
     ...(command === undefined ? {} : { command }),
     interval: formatDuration(check.interval_ms),
     timeout: formatDuration(check.timeout_ms),

@@ -9,7 +9,12 @@ import {
   SECRETS_MAX,
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
-import { APPS_MAX, GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
+import {
+  APPS_MAX,
+  ORGANIZATION_TCP_PORTS_MAX,
+  GROUPS_MAX,
+  ROUTES_MAX,
+} from "@skerry/contract/apps/app-bounds";
 import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
 import { ENDED_MAX } from "../../src/apps/instance-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
@@ -101,6 +106,11 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rows: limits.quota_machines + CREATIONS,
     rowBytes: 300,
     because: "One for each machine of an app.",
+  },
+  tcp_ports: {
+    rows: ORGANIZATION_TCP_PORTS_MAX,
+    rowBytes: 200,
+    because: "An organization has a bound of them.",
   },
   routes: { rows: APPS_MAX * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
   app_traffic: {

@@ -74,7 +74,7 @@ function Instances({ app, group, machines }: InstancesProps) {
   if (found.length === 0) return <span class="muted">no instance</span>;
   return (
     <ul class="plain">
-      {found.map(({ machine_id: id, name, release, state }) => {
+      {found.map(({ machine_id: id, name, release, state, fault }) => {
         const host = machines.find((one) => one.id === id)?.host_id ?? null;
         return (
           <li key={id}>
@@ -82,6 +82,7 @@ function Instances({ app, group, machines }: InstancesProps) {
             <span class="muted">
               release {release}
               {host !== null && ` · on ${shortId(host)}`}
+              {fault !== null && ` · ${fault}`}
             </span>
           </li>
         );
@@ -98,12 +99,13 @@ function groupsOf({ instances }: App, live: Release | undefined): string[] {
 }
 
 function addressesOf(
-  { host }: App,
+  { host, ports }: App,
   live: Release | undefined,
   { group, routes }: { readonly group: string; readonly routes: readonly Route[] },
 ): string[] {
-  const [first] = live?.manifest.services ?? [];
+  const first = live?.manifest.services?.find(({ protocol }) => protocol !== "tcp");
   const isOwn = first?.group === group && !routes.some((one) => one.host === host && one.path_prefix === "/");
   const asked = routes.filter((one) => one.group === group).map((one) => `${one.host}${one.path_prefix}`);
-  return [...(isOwn && host !== null ? [`${host}/`] : []), ...asked];
+  const ofTcp = ports.filter((one) => one.group === group).map(({ port }) => `TCP port ${port}`);
+  return [...(isOwn && host !== null ? [`${host}/`] : []), ...asked, ...ofTcp];
 }

@@ -3,10 +3,10 @@
 // whenever a VM gives up its slot, the seats are looked at: requests go to no VM that has ended, and to none
 // whose check fails while another one of its backend is well.
 
-import { mkdir, open, rename } from "node:fs/promises";
+import { chmod, mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EdgeDocument, EdgeInstance, EdgeState, EdgeTraffic } from "@skerry/contract/host-api/edge";
+import type { EdgeDocument, EdgeState, EdgeTraffic } from "@skerry/contract/host-api/edge";
 import type { Logger } from "pino";
 import type { Certified } from "../config/identity.ts";
 import { configOf, routeEntries } from "./haproxy-config.ts";
@@ -24,19 +24,11 @@ import {
 } from "./proxy-commands.ts";
 import { proxyFiles, replaceFile, replaceMap, type ProxyFiles } from "./proxy-files.ts";
 import { placeName, seated, seatName, type Seating } from "./seating.ts";
+import { VmSeats, type EdgeVms } from "./vm-seats.ts";
 import { STORED, storedDocument, withAddresses } from "./stored-document.ts";
+import { besideDoor } from "./tcp-words.ts";
+import { portEntries, type TcpRange } from "./tcp.ts";
 import { Traffic } from "./traffic.ts";
-
-/** VMs of this host, as seats need them. */
-export interface EdgeVms {
-  /** Undefined: this incarnation does not run here. */
-  addressOf(vm: VmOf): string | undefined;
-  /** Opens these ports of a VM that runs to the proxy, and no others. */
-  publish(vm: VmOf, ports: readonly number[]): Promise<void>;
-  /** Whether its health check fails. */
-  isFailing(vm: VmOf): boolean;
-}
-type VmOf = Pick<EdgeInstance, "vm" | "execution_id">;
 
 export interface EdgeOptions {
   readonly folder: string;
@@ -73,8 +65,7 @@ export class Edge {
   #told: Told | undefined;
   #served = 0;
   #fault: string | null = null;
-  /** Ports that are open, by VM and incarnation. */
-  readonly #published = new Map<string, { readonly vm: VmOf; readonly ports: string }>();
+  readonly #seats: VmSeats;
   readonly #traffic = new Traffic();
   #turn: Promise<unknown> = Promise.resolve();
   #hasWarned = false;
@@ -82,6 +73,7 @@ export class Edge {
   private constructor(options: EdgeOptions) {
     this.#options = options;
     this.#files = proxyFiles(options.folder);
+    this.#seats = new VmSeats(options.vms);
     this.#proxy = new Haproxy(this.#files, options.uid, options.cgroup);
   }
 
@@ -153,7 +145,9 @@ export class Edge {
   }
 
   async #store(document: EdgeDocument): Promise<void> {
-    await mkdir(this.#files.empty, { recursive: true, mode: 0o700 });
+    await mkdir(this.#files.empty, { recursive: true });
+    // The proxy connects to its own sockets in there.
+    await chmod(this.#files.empty, 0o711);
     const path = join(this.#options.folder, STORED);
     {
       await using part = await open(`${path}.part`, "w", 0o600);
@@ -189,7 +183,8 @@ export class Edge {
     const door = this.#door(document);
     const seating = seated(this.#seating, withOwn(document, door));
     return {
-      ...{ seating, seats: await this.#seats(seating), routes: routeEntries(seating, document) },
+      ...{ seating, seats: await this.#seats.of(seating), routes: routeEntries(seating, document) },
+      ...{ ports: portEntries(seating, document), tcp: rangeOf(document) },
       ...{ door, doors: doorEntries(seating), certificate: this.#certified()?.certificate },
     };
   }
@@ -232,6 +227,7 @@ export class Edge {
         ...placeCommands(before, after),
         ...seats,
         ...mapCommands(this.#files.doors, before.doors, after.doors),
+        ...mapCommands(this.#files.ports, before.ports, after.ports),
         ...mapCommands(this.#files.routes, before.routes, after.routes),
       ]);
       await this.#proxy.command(leaving);
@@ -253,9 +249,14 @@ export class Edge {
     return { listen: door.listen, peers };
   }
 
-  async #write({ seating, seats, routes, doors, door }: Told): Promise<void> {
+  async #write({ seating, seats, routes, doors, door, ports, tcp }: Told): Promise<void> {
     const { uid, listen, perAddress } = this.#options;
-    await this.#options.door?.allow((door?.peers ?? []).map(({ address }) => address));
+    await this.#options.door?.allow(
+      (door?.peers ?? []).flatMap(({ address }) => [
+        address,
+        ...(tcp === undefined ? [] : [besideDoor(address)]),
+      ]),
+    );
     const certified = this.#certified();
     if (certified !== undefined) {
       await replaceFile(this.#files.identity, certified.certificate + certified.private_key);
@@ -267,69 +268,9 @@ export class Edge {
     };
     await replaceMap(this.#files.routes, routes);
     await replaceMap(this.#files.doors, doors);
-    const facts = { files: this.#files, uid, listen, perAddress, door, address };
+    await replaceMap(this.#files.ports, ports);
+    const facts = { files: this.#files, uid, listen, perAddress, door, tcp, address };
     await replaceFile(this.#files.config, configOf(seating, facts));
-  }
-
-  async #seats(seating: Seating): Promise<Seat[][]> {
-    const addresses = await this.#addresses(seating);
-    return seating.map(({ seats, elsewhere }) => {
-      const found = seats.map((instance) =>
-        instance === null ? undefined : addresses.get(nameOf(instance)),
-      );
-      const isWell = (instance: EdgeInstance) => !this.#options.vms.isFailing(instance);
-      // Where all fail, all go on getting requests: a check may be wrong, and no answer at all is worse.
-      const anyWell =
-        Object.keys(elsewhere).length > 0 ||
-        seats.some(
-          (instance, seat) =>
-            instance !== null &&
-            instance.state === "serving" &&
-            found[seat] !== undefined &&
-            isWell(instance),
-        );
-      return seats.map((instance, seat): Seat => {
-        const at = found[seat];
-        if (instance === null || at === undefined) return { instance, address: undefined, state: "maint" };
-        const address = `${at}:${instance.port}`;
-        if (instance.state === "draining") return { instance, address, state: "drain" };
-        return { instance, address, state: !anyWell || isWell(instance) ? "ready" : "drain" };
-      });
-    });
-  }
-
-  /** Of all that run here, by VM and incarnation. */
-  async #addresses(seating: Seating): Promise<ReadonlyMap<string, string>> {
-    const byVm = Map.groupBy(
-      seating.flatMap(({ seats }) => seats.filter((seat) => seat !== null)),
-      nameOf,
-    );
-    const addresses = new Map<string, string>();
-    for (const [name, instances] of byVm) {
-      const ports = [...new Set(instances.map(({ port }) => port))].toSorted((a, b) => a - b);
-      const [vm] = instances;
-      const address = vm && (await this.#opened(vm, ports));
-      if (address !== undefined) addresses.set(name, address);
-    }
-    for (const [name, { vm }] of this.#published) if (!byVm.has(name)) await this.#opened(vm, []);
-    return addresses;
-  }
-
-  /**
-   * Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here.
-   */
-  async #opened(vm: VmOf, ports: readonly number[]): Promise<string | undefined> {
-    const { vms } = this.#options;
-    const name = nameOf(vm);
-    if (vms.addressOf(vm) !== undefined && this.#published.get(name)?.ports !== ports.join())
-      await vms.publish(vm, ports).catch((cause: unknown) => {
-        if (vms.addressOf(vm) !== undefined)
-          throw new ProxyFault(`ports of ${vm.vm} cannot be opened`, { cause });
-      });
-    const address = vms.addressOf(vm);
-    if (address === undefined || ports.length === 0) this.#published.delete(name);
-    else this.#published.set(name, { vm, ports: ports.join() });
-    return address;
   }
 
   async #shown(place: number, seats: readonly Seat[]): Promise<EdgeState["instances"]> {
@@ -348,11 +289,11 @@ export class Edge {
   }
 }
 
+function rangeOf({ tcp }: EdgeDocument): TcpRange | undefined {
+  return tcp && { first: tcp.first, last: tcp.last };
+}
+
 /** Places whose seats get another address by these commands. */
 function placesOf(commands: readonly string[]): ReadonlySet<string> {
   return new Set(commands.flatMap((command) => / (b\d+)\/s\d+ addr /.exec(command)?.[1] ?? []));
-}
-
-function nameOf({ vm, execution_id }: VmOf): string {
-  return `${vm} ${execution_id}`;
 }

@@ -6,6 +6,7 @@ import { PREFIX_SEGMENTS_MAX } from "@skerry/contract/apps/app-bounds";
 import { INNER_HEADERS, innerDoorText, peerLines, type InnerDoor } from "./inner-door.ts";
 import type { ProxyFiles } from "./proxy-files.ts";
 import { placeName, seatName, type Place, type Seating } from "./seating.ts";
+import { TCP_DEFAULTS, tcpDefaults, tcpText, type TcpRange } from "./tcp.ts";
 
 export interface ConfigFacts {
   readonly files: ProxyFiles;
@@ -13,6 +14,8 @@ export interface ConfigFacts {
   readonly listen: string;
   /** Connections of one address at once. */
   readonly perAddress: number;
+  /** Undefined: it takes no connections that are not HTTP. */
+  readonly tcp: TcpRange | undefined;
   /** Undefined: other hosts serve nothing with it. */
   readonly door: InnerDoor | undefined;
   /** ADDRESS:PORT of each seat that requests may go to. */
@@ -38,7 +41,8 @@ const LIMITED = "{ var(txn.limit) -m int gt 0 }";
  * client sent. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
  */
 export function configOf(seating: Seating, facts: ConfigFacts): string {
-  const { files, uid, listen, door, perAddress } = facts;
+  const { files, uid, listen, door, tcp, perAddress } = facts;
+  const bounds = boundLines(perAddress);
   return [
     `global
   stats socket ${files.socket} mode 600 level admin expose-fd listeners
@@ -48,6 +52,7 @@ export function configOf(seating: Seating, facts: ConfigFacts): string {
   fd-hard-limit ${FILES_MAX}
   hard-stop-after 1h
   tune.bufsize 32768
+${tcpDefaults}
 defaults
   mode http
   timeout connect 2s
@@ -69,8 +74,7 @@ defaults
   ${errorLine(408, "request_timeout", "The request did not come whole in time.")}
 frontend apps
   bind ${listen}
-  tcp-request connection track-sc1 src table addresses
-  tcp-request connection reject if { sc_conn_cur(1,addresses) gt ${perAddress} }
+${bounds}
   unique-id-format %[uuid()]
   http-request del-header ^(x-forwarded-.*|forwarded|http2-settings|${INNER_HEADERS.join("|")})$ -m reg
   http-request del-header upgrade if { req.hdr(upgrade),lower -m sub h2c }
@@ -100,9 +104,15 @@ backend clients
 backend addresses
   stick-table type ip size ${CLIENTS_MAX} expire 10s store conn_cur`,
     ...(door === undefined ? [] : [innerDoorText(door, files)]),
+    ...(tcp === undefined ? [] : [tcpText(tcp, { listen, bounds, uid, files, door })]),
     ...seating.map((one, place) => backendText(one, place, facts)),
     "",
   ].join("\n");
+}
+
+function boundLines(perAddress: number): string {
+  return `  tcp-request connection track-sc1 src table addresses
+  tcp-request connection reject if { sc_conn_cur(1,addresses) gt ${perAddress} }`;
 }
 
 function backendText(one: Place, place: number, { address, door, files }: ConfigFacts): string {
@@ -120,7 +130,8 @@ function backendText(one: Place, place: number, { address, door, files }: Config
   const name = one.isOwn ? "skerry_own_instance" : "skerry_instance";
   const cookie = isSticky ? [`  cookie ${name} insert indirect nocache httponly`] : [];
   const peers = door === undefined ? [] : peerLines(one, door, files);
-  return [`backend ${placeName(place)}`, ...cookie, ...servers, ...peers].join("\n");
+  const of = protocol === "tcp" ? ` from ${TCP_DEFAULTS}` : "";
+  return [`backend ${placeName(place)}${of}`, ...cookie, ...servers, ...peers].join("\n");
 }
 
 /** A prefix of so many segments is taken away from the path. */

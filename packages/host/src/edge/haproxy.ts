@@ -91,15 +91,17 @@ export class Haproxy {
   async counts(place = "-1"): Promise<ReadonlyMap<string, TrafficCounts>> {
     const [head = "", ...lines] = (await this.#say(`show stat ${place} ${SERVERS} -1`)).split("\n");
     const columns = head.replace(/^# /, "").split(",");
-    const [requests, c4, c5, failed, received, sent] = [
-      ...["req_tot", "hrsp_4xx", "hrsp_5xx", "eresp", "bin", "bout"],
+    const [requests, connections, c4, c5, failed, received, sent] = [
+      ...["req_tot", "stot", "hrsp_4xx", "hrsp_5xx", "eresp", "bin", "bout"],
     ].map((name) => columns.indexOf(name));
     const counts = lines.flatMap((line) => {
       const fields = line.split(",");
       const of = (column = -1) => Number(fields[column] ?? 0) || 0;
-      if (!/^b\d+$/.test(fields[0] ?? "") || of(requests) === 0) return [];
+      // Requests of what is no HTTP are its connections.
+      const total = fields[requests ?? -1] === "" ? of(connections) : of(requests);
+      if (!/^b\d+$/.test(fields[0] ?? "") || total === 0) return [];
       const counted: TrafficCounts = {
-        ...{ requests: of(requests), client_errors: of(c4), server_errors: of(c5) + of(failed) },
+        ...{ requests: total, client_errors: of(c4), server_errors: of(c5) + of(failed) },
         ...{ received_bytes: of(received), sent_bytes: of(sent) },
       };
       return [[`${fields[0]}/${fields[1]}`, counted] as const];

@@ -5,6 +5,7 @@
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
 import { hostUri } from "@skerry/contract/joining/host-certificate";
 import type { ProxyFiles } from "./proxy-files.ts";
+import { passedWords } from "./tcp-words.ts";
 import { OWN, placeName, type Place, type Seating } from "./seating.ts";
 
 type Backend = EdgeDocument["backends"][number];
@@ -16,7 +17,7 @@ export interface InnerDoor {
   readonly peers: readonly Peer[];
 }
 
-interface Peer {
+export interface Peer {
   readonly host: string;
   readonly address: string;
 }
@@ -64,6 +65,10 @@ export function weightOf({ elsewhere }: Pick<Place, "elsewhere">, { host }: Peer
 
 export const peerName = (peer: number): string => `p${peer}`;
 
+/** TLS with the certificates of hosts, for who listens. */
+export const acceptedDoor = ({ identity, authority }: ProxyFiles): string =>
+  `ssl crt ${identity} ca-file ${authority} verify required ssl-min-ver TLSv1.3`;
+
 /** Its frontend, and the backend whose servers are looked at in the name of those of all others. */
 export function innerDoorText({ listen, peers }: InnerDoor, files: ProxyFiles): string {
   const checked = peers.map(
@@ -71,7 +76,7 @@ export function innerDoorText({ listen, peers }: InnerDoor, files: ProxyFiles): 
   );
   return [
     `frontend doors
-  bind ${listen} ssl crt ${files.identity} ca-file ${files.authority} verify required ssl-min-ver TLSv1.3 alpn h2,http/1.1
+  bind ${listen} ${acceptedDoor(files)} alpn h2,http/1.1
   unique-id-format %[req.hdr(x-request-id)]
   http-request reject unless { ssl_c_s_dn(CN) -m beg ${hostUri("")} }
   http-request set-var(txn.door) req.hdr(${BACKEND_HEADER}),map_str(${files.doors})
@@ -93,7 +98,7 @@ export function peerLines(place: Place, { peers }: InnerDoor, files: ProxyFiles)
   if (place.isOwn) return [];
   return peers.map((peer, index) => {
     const words = [
-      secured(peer, files),
+      place.protocol === "tcp" ? passedWords(index) : secured(peer, files),
       ...(place.protocol === "h2" ? ["alpn", "h2"] : []),
       ...(place.isSticky ? ["cookie", peerName(index)] : []),
       ...["track", `peers/${peerName(index)}`, "weight", String(weightOf(place, peer))],
@@ -102,6 +107,7 @@ export function peerLines(place: Place, { peers }: InnerDoor, files: ProxyFiles)
   });
 }
 
-function secured({ host, address }: Peer, { identity, authority }: ProxyFiles): string {
+/** Another host as a server, which has to show that it is this one. */
+export function secured({ host, address }: Peer, { identity, authority }: ProxyFiles): string {
   return `${address} ssl crt ${identity} ca-file ${authority} verify required verifyhost ${hostUri(host)} ssl-min-ver TLSv1.3 init-addr libc,none`;
 }

@@ -3,6 +3,7 @@
 import type { EdgeInstance } from "@skerry/contract/host-api/edge";
 import { NOWHERE } from "./haproxy-config.ts";
 import { peerName, weightOf, type InnerDoor } from "./inner-door.ts";
+import type { TcpRange } from "./tcp.ts";
 import { isGrown, isSameInstance, placeName, seatName, type Seating } from "./seating.ts";
 
 type SeatState = "ready" | "drain" | "maint";
@@ -21,6 +22,9 @@ export interface Told {
   readonly routes: Entries;
   /** Backends for requests of other hosts. */
   readonly doors: Entries;
+  /** Places of ports for plain TCP. */
+  readonly ports: Entries;
+  readonly tcp: TcpRange | undefined;
   readonly door: InnerDoor | undefined;
   /** Certificate of this host. */
   readonly certificate: string | undefined;
@@ -33,7 +37,7 @@ export function needsConfig(before: Told, after: Told): boolean {
   return (
     isGrown(before.seating, after.seating) ||
     before.certificate !== after.certificate ||
-    JSON.stringify(before.door) !== JSON.stringify(after.door)
+    JSON.stringify([before.door, before.tcp]) !== JSON.stringify([after.door, after.tcp])
   );
 }
 
@@ -52,6 +56,7 @@ export function areEqual(before: Told, after: Told): boolean {
     seatCommands(before, after).length === 0 &&
     leavingCommands(before, after).length === 0 &&
     placeCommands(before, after).length === 0 &&
+    mapCommands("", before.ports, after.ports).length === 0 &&
     mapCommands("", before.routes, after.routes).length === 0 &&
     mapCommands("", before.doors, after.doors).length === 0
   );

@@ -9,13 +9,15 @@ export interface ProxyFiles {
   readonly routes: string;
   /** The map of backends that other hosts pass requests on to. */
   readonly doors: string;
+  /** The map of ports for plain TCP. */
+  readonly ports: string;
   /** Certificate and key of this host, and the authorities that it believes. */
   readonly identity: string;
   readonly authority: string;
   /** The socket of commands, which is as much as the proxy itself: for root alone. */
   readonly socket: string;
   readonly pid: string;
-  /** A folder with nothing in it, in which the proxy is shut up. */
+  /** A folder with nothing in it but sockets of the proxy, in which it is shut up. */
   readonly empty: string;
 }
 
@@ -24,6 +26,7 @@ export function proxyFiles(folder: string): ProxyFiles {
     config: join(folder, "haproxy.cfg"),
     routes: join(folder, "routes.map"),
     doors: join(folder, "doors.map"),
+    ports: join(folder, "ports.map"),
     identity: join(folder, "identity.pem"),
     authority: join(folder, "authority.pem"),
     socket: join(folder, "admin.sock"),

@@ -30,7 +30,7 @@ export type Seating = readonly Place[];
 export const OWN = "@own";
 
 /** Places of each protocol at first; they double when none is free. */
-const PLACES_FIRST: Readonly<Record<Protocol, number>> = { http: 64, h2: 4 };
+const PLACES_FIRST: Readonly<Record<Protocol, number>> = { http: 64, h2: 4, tcp: 4 };
 const STICKY_PLACES_FIRST = 8;
 /** Seats of a place at first; they double too. */
 const SEATS_FIRST = 8;

@@ -63,7 +63,7 @@ export async function upgraded(listen: string, host: string) {
   return { closed, echo };
 }
 
-export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await holds()); tries += 1) {
     if (tries === 200) throw new Error(`it never came true that ${what}`);
     await sleep(50);

@@ -577,6 +577,7 @@ DeployReasonCode = Literal[
 DeployCreateRequestServicesProtocol = Literal[
     "http",
     "h2",
+    "tcp",
 ]
 
 DeployCreateRequestStrategy = Literal[
@@ -986,6 +987,7 @@ MoveStatus = Literal[
 ReleaseManifestServicesProtocol = Literal[
     "http",
     "h2",
+    "tcp",
 ]
 
 ReleaseManifestStrategy = Literal[
@@ -1223,6 +1225,11 @@ ERROR_STATUS: Mapping[str, int] = {
 }
 
 
+class AppPorts(TypedDict):
+    group: str
+    port: int
+
+
 class AppDeployReason(TypedDict):
     code: AppDeployReasonCode
     message: str
@@ -1263,6 +1270,9 @@ class AppInstances(TypedDict):
     #: `serving`: it is well, and a group with a service gets requests. `failed`: it was part of a deploy that failed,
     #: and is kept for its log.
     state: AppInstancesState
+    #: Why it is not well: its check fails, or its host's proxy gives it no requests. Another one takes its place after
+    #: some time. Null: nothing is known against it.
+    fault: Optional[str]
     created_at: str
 
 
@@ -1275,6 +1285,8 @@ class App(TypedDict):
     host: Optional[str]
     #: The address under which a host serves it.
     url: Optional[str]
+    #: Ports of hosts that lead to groups whose service is plain TCP.
+    ports: List[AppPorts]
     #: Instances of each group, at most 20. Groups that are left out have one.
     scale: Dict[str, int]
     #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
@@ -1908,7 +1920,7 @@ class DeployCreateRequestServicesCheck(TypedDict, total=False):
     #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
     #: not followed. Needs `port`.
     path: str
-    #: Of the guest, for `path`.
+    #: Of the guest. Without `path` it passes when the port takes a connection.
     port: int
     #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
     #: `path` and `port`.
@@ -1933,10 +1945,11 @@ class _DeployCreateRequestServicesRequired(TypedDict):
 
 
 class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=False):
-    #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
+    #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. `tcp`: connections come as they are, on a
+    #: port of hosts that the app keeps; routes do not lead to it. Default: `http`.
     protocol: DeployCreateRequestServicesProtocol
-    #: When an instance gets requests, and goes on getting them. Default: `GET /`. Its `port` is that of the service,
-    #: and its `interval` 2s, unless they are given.
+    #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `tcp`, that the port takes
+    #: connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
     check: DeployCreateRequestServicesCheck
 
 
@@ -1966,7 +1979,8 @@ class DeployCreateRequest(TypedDict, total=False):
     secrets: List[DeployCreateRequestSecrets]
     #: Groups of instances that are alike, by name. Default: `web` alone.
     processes: Dict[str, DeployCreateRequestProcessesValue]
-    #: Groups that take requests, at most one port of each. The first one has the app's address. Default: none.
+    #: Groups that take requests, at most one port of each. The first one that speaks HTTP has the app's address.
+    #: Default: none.
     services: List[DeployCreateRequestServices]
     #: Shell command line that runs once for each deploy, in a microVM of its own with the release's environment,
     #: before an instance is started. The deploy fails where it does not exit with 0. Null: none.
@@ -2836,7 +2850,7 @@ class MachineCheck(_MachineCheckRequired, total=False):
     #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
     #: not followed. Needs `port`.
     path: str
-    #: Of the guest, for `path`.
+    #: Of the guest. Without `path` it passes when the port takes a connection.
     port: int
     #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
     #: `path` and `port`.
@@ -2962,7 +2976,7 @@ class MachineCreateRequestCheck(TypedDict, total=False):
     #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
     #: not followed. Needs `port`.
     path: str
-    #: Of the guest, for `path`.
+    #: Of the guest. Without `path` it passes when the port takes a connection.
     port: int
     #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
     #: `path` and `port`.
@@ -3012,7 +3026,7 @@ class MachineCreateRequest(TypedDict, total=False):
     restart: MachineCreateRequestRestart
     #: From SIGTERM to SIGKILL when it is stopped, at most 5m. Default: `10s`.
     stop_timeout: str
-    #: Either `path` and `port`, or `command`.
+    #: A `port`, with a `path` or without one, or a `command`.
     check: MachineCreateRequestCheck
     #: Stop it, with its `stop_timeout`, when nothing has used it for so long.
     autostop: Optional[MachineCreateRequestAutostop]
@@ -3093,7 +3107,7 @@ class MachineUpdateRequestCheck(TypedDict, total=False):
     #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
     #: not followed. Needs `port`.
     path: str
-    #: Of the guest, for `path`.
+    #: Of the guest. Without `path` it passes when the port takes a connection.
     port: int
     #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
     #: `path` and `port`.
@@ -3483,7 +3497,7 @@ class ReleaseManifestServicesCheck(TypedDict, total=False):
     #: HTTP: the host sends `GET` for this path to `port` of the guest. A status from 200 to 399 passes; a redirect is
     #: not followed. Needs `port`.
     path: str
-    #: Of the guest, for `path`.
+    #: Of the guest. Without `path` it passes when the port takes a connection.
     port: int
     #: Shell command line that is run in the guest by `/bin/sh -c` as root. Exit status 0 passes. In the place of
     #: `path` and `port`.
@@ -3508,10 +3522,11 @@ class _ReleaseManifestServicesRequired(TypedDict):
 
 
 class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
-    #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. Default: `http`.
+    #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. `tcp`: connections come as they are, on a
+    #: port of hosts that the app keeps; routes do not lead to it. Default: `http`.
     protocol: ReleaseManifestServicesProtocol
-    #: When an instance gets requests, and goes on getting them. Default: `GET /`. Its `port` is that of the service,
-    #: and its `interval` 2s, unless they are given.
+    #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `tcp`, that the port takes
+    #: connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
     check: ReleaseManifestServicesCheck
 
 
@@ -3525,7 +3540,8 @@ class ReleaseManifestCanary(TypedDict, total=False):
 class ReleaseManifest(TypedDict, total=False):
     #: Groups of instances that are alike, by name. Default: `web` alone.
     processes: Dict[str, ReleaseManifestProcessesValue]
-    #: Groups that take requests, at most one port of each. The first one has the app's address. Default: none.
+    #: Groups that take requests, at most one port of each. The first one that speaks HTTP has the app's address.
+    #: Default: none.
     services: List[ReleaseManifestServices]
     #: Shell command line that runs once for each deploy, in a microVM of its own with the release's environment,
     #: before an instance is started. The deploy fails where it does not exit with 0. Null: none.
@@ -3598,6 +3614,7 @@ class Route(TypedDict):
     #: Whole segments of the path, at most 4. The longest that fits counts.
     path_prefix: str
     group: str
+    port: Optional[int]
     strip_prefix: bool
     sticky: bool
     rate_limit: Optional[int]
@@ -3615,6 +3632,8 @@ class RouteCreateRequest(_RouteCreateRequestRequired, total=False):
     host: str
     #: Whole segments of the path, at most 4. The longest that fits counts. Default: `/`.
     path_prefix: str
+    #: Port of the group's instances. Default: that of its service, whose check counts for it too.
+    port: int
     #: Instances get the path without the prefix. Default: `false`.
     strip_prefix: bool
     #: Requests of one client go to one instance while that serves, by the cookie `skerry_instance`. Default: `false`.

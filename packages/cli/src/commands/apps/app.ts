@@ -107,10 +107,12 @@ function registerLists(app: Command, cli: Cli): void {
 
 async function printApp(
   cli: Cli,
-  { name, url, release, deploy, instances, maintenance }: App,
+  { name, url, ports, release, deploy, instances, maintenance }: App,
 ): Promise<void> {
   if (maintenance) await cli.output.line("It is in maintenance: its instances get no requests.");
   await cli.output.line(`${name}  ${url ?? "no address"}  release ${release ?? "-"}`);
+  for (const { group, port } of ports)
+    await cli.output.line(`${group} takes connections on port ${port} of hosts`);
   if (deploy !== null)
     await cli.output.line(
       `deploy ${deploy.id} of release ${deploy.release}: ${deploy.status}${because(deploy)}`,
@@ -118,7 +120,9 @@ async function printApp(
   const rows = instances.map((one) => [
     ...[one.name, String(one.release), one.state, one.machine_id, relativeTime(one.created_at)],
   ]);
+  const faults = instances.flatMap(({ name: of, fault }) => (fault === null ? [] : [`${of}: ${fault}`]));
   if (rows.length > 0) await cli.output.table(["INSTANCE", "RELEASE", "STATE", "MACHINE", "CREATED"], rows);
+  for (const fault of faults) await cli.output.line(fault);
 }
 
 function because({ reason }: Deploy): string {

@@ -52,8 +52,9 @@ export function registerRouteCommands(program: Command, cli: Cli): void {
   addExamples(remove, "skerry route delete shop rte_01jd3...");
 }
 
-function mannerOf({ strip_prefix, sticky, rate_limit, concurrency }: Route): string {
+function mannerOf({ port, strip_prefix, sticky, rate_limit, concurrency }: Route): string {
   const manners = [
+    ...(port === null ? [] : [`port ${port}`]),
     ...(strip_prefix ? ["without the prefix"] : []),
     ...(sticky ? ["sticky"] : []),
     ...(rate_limit === null ? [] : [`${rate_limit} requests/s`]),

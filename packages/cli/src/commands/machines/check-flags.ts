@@ -20,7 +20,11 @@ export interface CheckFlags {
 export function addCheckFlags(command: Command): void {
   command
     .option("--check-path <path>", "health check: its host sends GET for this path; needs --check-port")
-    .option("--check-port <port>", "port of the guest for --check-path", portNumber)
+    .option(
+      "--check-port <port>",
+      "health check: port of the guest, which takes connections or answers --check-path",
+      portNumber,
+    )
     .option("--check-command <line>", "health check: shell command line in the guest that exits with 0")
     .option("--check-interval <duration>", "from one check to the next (default: 10s)")
     .option("--check-timeout <duration>", "a check that has not passed by then has failed (default: 5s)")
@@ -49,11 +53,11 @@ export function checkRequest(flags: CheckFlags): NonNullable<MachineCreateReques
     restart: flags.checkRestart,
   });
   if (Object.keys(check).length === 0) return undefined;
-  const isHttp = check.path !== undefined && check.port !== undefined;
-  if (isHttp === (check.command !== undefined) || (!isHttp && (check.path ?? check.port) !== undefined))
-    throw new CliError("invalid_input", "A health check is a path with a port, or a command.", {
+  const isOfPort = check.port !== undefined;
+  if (isOfPort === (check.command !== undefined) || (!isOfPort && check.path !== undefined))
+    throw new CliError("invalid_input", "A health check is a port, with a path or without, or a command.", {
       remediation:
-        "Give --check-path and --check-port, or --check-command. An update replaces the whole check.",
+        "Give --check-port, with --check-path for HTTP, or --check-command. An update replaces the whole check.",
     });
   return check;
 }

@@ -20,6 +20,7 @@ const PLAIN: Readonly<Record<SettingReader, readonly string[]>> = {
     "SKERRY_DASHBOARD",
     "SKERRY_E2B",
     "SKERRY_APPS_DOMAIN",
+    "SKERRY_APPS_TCP_PORTS",
     "SKERRY_BUILD_DOMAINS",
     "SKERRY_SANDBOX_DOMAIN",
     "SKERRY_METRICS_LISTEN",

@@ -32,8 +32,8 @@ export function runCheck(channel: GuestChannel, check: HostCheck, abort: AbortSi
   return { verdict: decide(stream, check, abort), over };
 }
 
-function operationOf({ http, command = "", timeout_ms }: HostCheck): GuestOperation {
-  if (http !== undefined) return { op: "connect", port: http.port };
+function operationOf({ http, tcp = http, command = "", timeout_ms }: HostCheck): GuestOperation {
+  if (tcp !== undefined) return { op: "connect", port: tcp.port };
   return { op: "execute", command, env: {}, timeout_ms, stdin: false, output_limit: OUTPUT_BYTES };
 }
 
@@ -46,7 +46,7 @@ async function decide(stream: GuestStream, check: HostCheck, abort: AbortSignal)
   const onAbort = (): void => late.resolve("it was broken off");
   abort.addEventListener("abort", onAbort, { once: true });
   if (abort.aborted) onAbort();
-  const work = check.http === undefined ? exit(stream) : response(stream, check.http.path);
+  const work = workOf(stream, check);
   try {
     return await Promise.race([work.catch(reasonOf), late.promise]);
   } finally {
@@ -54,6 +54,15 @@ async function decide(stream: GuestStream, check: HostCheck, abort: AbortSignal)
     abort.removeEventListener("abort", onAbort);
     stream.cancel();
   }
+}
+
+function workOf(stream: GuestStream, { http, tcp }: HostCheck): Promise<Verdict> {
+  if (http !== undefined) return response(stream, http.path);
+  return tcp === undefined ? exit(stream) : connected(stream);
+}
+
+async function connected(stream: GuestStream): Promise<undefined> {
+  if ((await stream.head()) === undefined) await stream.result();
 }
 
 async function exit(stream: GuestStream): Promise<Verdict> {
@@ -73,7 +82,7 @@ const LINE_MAX_BYTES = 1_024;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\n]*)?\r?\n/;
 
 async function response(stream: GuestStream, path: string): Promise<Verdict> {
-  if ((await stream.head()) === undefined) await stream.result();
+  await connected(stream);
   const head = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: Skerry-Health-Check\r\nAccept: */*\r\nConnection: close\r\n\r\n`;
   await stream.write(Buffer.from(head, "latin1"));
   let line = "";
