@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { AppMetrics } from "@skerry/contract/apps/app-metrics";
+import type { Route } from "@skerry/contract/apps/route";
 import type { EdgeTraffic } from "@skerry/contract/host-api/edge";
 import { collectionOf } from "../src/apps/app-traffic.ts";
 import { useApps, WEB } from "./support/apps.ts";
@@ -90,4 +91,44 @@ test("counts that cannot be written hold nothing up, and the next ones are", asy
   expect(await metrics()).toEqual([]);
   await count({ requests: 7 });
   expect((await metrics()).map(({ requests }) => requests)).toEqual([7]);
+});
+
+test("answers are summed up by routes, with bounds of the times that they took", async () => {
+  const { id } = await newApp();
+  await untilLive(await deploy());
+  const api = (
+    await world.call<Route>("POST", "/v1/apps/shop/routes", { body: { path_prefix: "/api", group: "web" } })
+  ).body;
+  await turn();
+  expect(world.host.edge.document.routes.map((one) => [one.app, one.id])).toEqual([
+    [id, id],
+    [id, api.id],
+  ]);
+  const answers = async (own: readonly number[], ofApi: readonly number[]) => {
+    const errors = { client_errors: 2 * own.length, server_errors: 0 };
+    world.host.edge.answers = [
+      { route: id, times: [...own], ...errors },
+      { route: api.id, times: [...ofApi], client_errors: 0, server_errors: 3 },
+      { route: "rte_gone", times: [...own], ...errors },
+    ];
+    await count({});
+  };
+  await answers([0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  await answers([60, 38, 1, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 0, 4]);
+  await answers([70, 38, 1, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0, 0, 0, 4]);
+  const { routes } = (await world.call<AppMetrics>("GET", "/v1/apps/shop/metrics?step=24h")).body;
+  expect(routes).toMatchObject([
+    {
+      route_id: null,
+      answers: 110,
+      times: [70, 38, 1, 0, 0, 0, 0, 0, 1],
+      p50_ms: 10,
+      p95_ms: 50,
+      p99_ms: 100,
+    },
+    { route_id: api.id, answers: 5, p50_ms: null, p99_ms: null },
+  ]);
+  const { text } = await world.call("GET", "/metrics");
+  expect(text).toContain('skerry_app_answers_total{le="0.01"} 71');
+  expect(text).toContain('skerry_app_answers_total{le="+Inf"} 115');
 });

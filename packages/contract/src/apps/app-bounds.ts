@@ -34,6 +34,9 @@ export const RATE_LIMIT_MAX = 10_000;
 /** Requests of one instance at once. */
 export const CONCURRENCY_MAX = 500;
 
+/** Bounds of the times that answers are counted by, in milliseconds; the last count is of those beyond. */
+export const ANSWER_TIME_BOUNDS_MS = [10, 50, 100, 250, 500, 1_000, 2_500, 10_000] as const;
+
 export const CANARY_PERCENT_DEFAULT = 10;
 export const CANARY_HOLD_DEFAULT_MS = 60_000;
 export const DRAIN_TIMEOUT_DEFAULT_MS = 30_000;

@@ -6,11 +6,13 @@
 //   PUT    /edge      EdgeDocument      EdgeState; an earlier document than the one there changes nothing
 //   GET    /edge                        EdgeState
 //   GET    /edge/traffic                EdgeTraffic
+//   GET    /edge/failures?app&since     EdgeFailures, of requests since then in milliseconds, oldest first
 //
 // Hosts of versions before it do not know these calls.
 
 import { Type, type Static } from "typebox";
 import {
+  ANSWER_TIME_BOUNDS_MS,
   CONCURRENCY_MAX,
   EDGE_BACKENDS_MAX,
   EDGE_INSTANCES_MAX,
@@ -18,7 +20,7 @@ import {
   RATE_LIMIT_MAX,
   TCP_PORTS_MAX,
 } from "../apps/app-bounds.ts";
-import { Nullable, OneOf } from "../fields.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
 
 const closed = { additionalProperties: false } as const;
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
@@ -70,6 +72,9 @@ export const EdgeDocument = Type.Object(
           /** Begins and ends with a slash. The longest one that the path begins with counts. */
           path_prefix: Type.String({ maxLength: 512, pattern: "^/([A-Za-z0-9._~!$&'()*+,;=:@%-]+/)*$" }),
           backend: Type.String({ maxLength: 100 }),
+          /** The app that it is of, and its own id, for what is counted and kept of its requests. */
+          app: Type.Optional(Type.String({ maxLength: 64, pattern: "^[a-z0-9_]*$" })),
+          id: Type.Optional(Type.String({ maxLength: 64, pattern: "^[a-z0-9_]*$" })),
           /** Requests come without the prefix. */
           strip_prefix: Type.Optional(Type.Boolean()),
           /** It is answered with 503, and no instance gets it. */
@@ -146,7 +151,51 @@ export const EdgeTraffic = Type.Object(
         closed,
       ),
     ),
+    /** Answers of apps since then, by the ids of routes. */
+    routes: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            route: Type.String(),
+            /** By the time to their begin, within each of `ANSWER_TIME_BOUNDS_MS`, and beyond. */
+            times: Type.Array(Count, {
+              minItems: ANSWER_TIME_BOUNDS_MS.length + 1,
+              maxItems: ANSWER_TIME_BOUNDS_MS.length + 1,
+            }),
+            client_errors: Count,
+            server_errors: Count,
+          },
+          closed,
+        ),
+      ),
+    ),
   },
   closed,
 );
 export type EdgeTraffic = Static<typeof EdgeTraffic>;
+
+/** Failures of one answer, the last ones. */
+export const EDGE_FAILURES_MAX = 2_000;
+
+/** A request that was answered with 5xx, by an app or by the proxy. */
+export const EdgeFailure = Type.Object(
+  {
+    at: Timestamp,
+    /** The instance that it went to; null: none. */
+    vm: Nullable(Type.String()),
+    status: Type.Integer(),
+    /** How it ended, in the two letters of HAProxy's log. */
+    end: Type.String(),
+    /** Time of the whole. */
+    ms: Type.Integer(),
+    method: Type.String(),
+    /** Without its query. */
+    path: Type.String(),
+    request_id: Type.String(),
+  },
+  closed,
+);
+export type EdgeFailure = Static<typeof EdgeFailure>;
+
+export const EdgeFailures = Type.Object({ failures: Type.Array(EdgeFailure) }, closed);
+export type EdgeFailures = Static<typeof EdgeFailures>;

@@ -101,6 +101,14 @@ declare module "../db/database.ts" {
       group_name: string;
       created_at: Generated<Date>;
     };
+    route_traffic: {
+      app_id: string;
+      route_id: string;
+      counted_at: Date;
+      times: number[];
+      client_errors: number;
+      server_errors: number;
+    };
     app_traffic: {
       app_id: string;
       counted_at: Date;

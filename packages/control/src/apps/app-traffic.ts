@@ -8,6 +8,7 @@ import {
   type AppMetricsPoint,
   type AppMetricsQuery,
 } from "@skerry/contract/apps/app-metrics";
+import { answersOf, answersSince, type AnswerCounts } from "@skerry/contract/host-api/answer-counts";
 import { countsSince, type TrafficCounts } from "@skerry/contract/host-api/traffic-counts";
 import { formatDuration } from "@skerry/contract/durations";
 import type { EdgeTraffic } from "@skerry/contract/host-api/edge";
@@ -20,7 +21,9 @@ import { readDurationWithin } from "../values/durations.ts";
 import { readTime } from "../values/times.ts";
 import type { AppWork } from "./app-facts.ts";
 import { getAppRow } from "./app-rows.ts";
+import { countInMetrics } from "./app-counters.ts";
 import type { Lanes } from "./lanes.ts";
+import { addRouteTraffic, readRouteMetrics } from "./route-traffic.ts";
 
 type Counted = EdgeTraffic["instances"][number];
 
@@ -28,7 +31,14 @@ interface Collection {
   /** Time of the last one, by this process's clock. */
   atMs: number;
   /** Sums as hosts have told them, by host and instance; a host that was never asked has none. */
-  readonly told: Map<string, ReadonlyMap<string, Counted>>;
+  readonly told: Map<string, ToldTraffic>;
+}
+
+interface ToldTraffic {
+  /** By instance. */
+  readonly instances: ReadonlyMap<string, Counted>;
+  /** By route. */
+  readonly routes: ReadonlyMap<string, AnswerCounts>;
 }
 
 export const collectionOf = stateOf((): Collection => ({ atMs: -Infinity, told: new Map() }));
@@ -52,12 +62,13 @@ export function collectTraffic(context: Context, { apps, lanes, stop }: Looked):
     ),
     ({ host }) => host,
   );
+  const routes = new Map(apps.flatMap((app) => [app, ...app.routes].map(({ id }) => [id, app] as const)));
   for (const [hostId, instances] of byHost) {
     const lane = `traffic of ${hostId}`;
     if (lanes.open.has(lane)) continue;
     const seats = new Map(instances.map((one) => [one.machine_id, one]));
     lanes.begin(lane, () =>
-      collectFrom(context, hostId, { seats, stop }).catch((error: unknown) => {
+      collectFrom(context, hostId, { seats, routes, stop }).catch((error: unknown) => {
         // The next collection has what this one has not.
         context.log.warn({ err: error, host_id: hostId }, "requests of apps could not be counted");
       }),
@@ -67,11 +78,18 @@ export function collectTraffic(context: Context, { apps, lanes, stop }: Looked):
 
 type Seats = ReadonlyMap<string, Pick<AppWork["instances"][number], "app_id" | "group_name" | "release">>;
 
+interface Collected {
+  readonly seats: Seats;
+  /** Apps by the ids of routes. */
+  readonly routes: ReadonlyMap<string, Pick<AppWork, "id" | "org_id">>;
+  readonly stop: AbortSignal;
+}
+
 /** Requests that come meanwhile are in the next answer. */
 async function collectFrom(
   context: Context,
   hostId: string,
-  { seats, stop }: { readonly seats: Seats; readonly stop: AbortSignal },
+  { seats, routes, stop }: Collected,
 ): Promise<void> {
   const { told } = collectionOf(context);
   const address = await hostAddress(context.db, hostId);
@@ -84,17 +102,30 @@ async function collectFrom(
       .catch(() => undefined));
   if (!answer) return;
   const before = told.get(hostId);
-  const now = new Map(answer.instances.map((one) => [keyOf(one), one]));
+  const now: ToldTraffic = {
+    instances: new Map(answer.instances.map((one) => [keyOf(one), one])),
+    // Hosts of versions before count none.
+    routes: new Map((answer.routes ?? []).map((one) => [one.route, one])),
+  };
   // Another process may have counted what there was before the first answer.
   if (before === undefined) return void told.set(hostId, now);
   const rows = answer.instances.flatMap((one) => {
     const seat = seats.get(one.vm);
-    return seat === undefined ? [] : [{ ...seat, ...countsSince(one, before.get(keyOf(one))) }];
+    return seat === undefined ? [] : [{ ...seat, ...countsSince(one, before.instances.get(keyOf(one))) }];
   });
-  await addTraffic(
-    context.db,
-    rows.filter(({ requests }) => requests > 0),
-  );
+  const answers = [...now.routes].flatMap(([route_id, counts]) => {
+    const app = routes.get(route_id);
+    return app === undefined
+      ? []
+      : [{ app_id: app.id, route_id, ...answersSince(counts, before.routes.get(route_id)) }];
+  });
+  const counted = {
+    rows: rows.filter(({ requests }) => requests > 0),
+    answers: answers.filter((one) => answersOf(one) > 0),
+  };
+  await addTraffic(context.db, counted.rows);
+  await addRouteTraffic(context.db, counted.answers);
+  countInMetrics(context, { ...counted, orgOf: (id) => routes.get(id)?.org_id });
   told.set(hostId, now);
 }
 
@@ -175,6 +206,7 @@ export async function readAppMetrics(
       ? APP_METRICS_STEP_MS
       : readDurationWithin("step", step, { minMs: APP_METRICS_STEP_MS, maxMs: SAMPLES_KEPT_MS });
   const sinceMs = from === undefined ? 0 : readTime("since", from).getTime();
+  const routes = await readRouteMetrics(context.db, id, { sinceMs, stepMs });
   const { rows } = await sql<Omit<AppMetricsPoint, "at"> & { at: Date }>`
     select to_timestamp(floor(extract(epoch from counted_at) * 1000 / ${stepMs}) * ${stepMs} / 1000) as at,
       group_name as "group", release, sum(requests)::float8 as requests, sum(client_errors)::float8 as client_errors,
@@ -184,5 +216,6 @@ export async function readAppMetrics(
   return {
     step: formatDuration(stepMs),
     items: rows.map(({ at, ...point }) => ({ at: at.toISOString(), ...point })),
+    routes,
   };
 }

@@ -87,17 +87,25 @@ function routesTo(app: AppWork, host: string, backends: readonly Backend[]): App
   const first = app.wanted?.manifest.services.find(({ protocol }) => protocol !== "tcp");
   const own = {
     ...PLAIN,
-    ...{ subdomain: "", path_prefix: "/", group_name: first?.group, strip_prefix: false, rate_limit: null },
+    ...{
+      id: app.id,
+      subdomain: "",
+      path_prefix: "/",
+      group_name: first?.group,
+      strip_prefix: false,
+      rate_limit: null,
+    },
   };
   const isOwnTaken = app.routes.some(({ subdomain, path_prefix }) => subdomain === "" && path_prefix === "/");
   const asked = [...(isOwnTaken ? [] : [own]), ...app.routes];
   return asked.flatMap((route) => {
     const backend = backendFor(app, route, backends) ?? (route === own ? anyOf(backends) : undefined);
     if (backend === undefined) return [];
-    const { path_prefix, strip_prefix, rate_limit } = route;
+    const { id, path_prefix, strip_prefix, rate_limit } = route;
     return [
       {
         ...{ host: routeHost(host, route), path_prefix, backend: backend.id },
+        ...{ app: app.id, id },
         ...(strip_prefix && { strip_prefix }),
         ...(app.maintenance && { maintenance: true }),
         ...(rate_limit !== null && { rate_limit }),

@@ -78,6 +78,7 @@ import { appMaintenance } from "./migrations/0082-app-maintenance.ts";
 import { routePorts } from "./migrations/0083-route-ports.ts";
 import { instanceFaults } from "./migrations/0084-instance-faults.ts";
 import { tcpPorts } from "./migrations/0085-tcp-ports.ts";
+import { routeTraffic } from "./migrations/0086-route-traffic.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -161,6 +162,7 @@ const migrations = [
   { number: 83, name: "route-ports", text: routePorts },
   { number: 84, name: "instance-faults", text: instanceFaults },
   { number: 85, name: "tcp-ports", text: tcpPorts },
+  { number: 86, name: "route-traffic", text: routeTraffic },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -1,5 +1,5 @@
 import { Compile } from "typebox/compile";
-import { EdgeState, EdgeTraffic, type EdgeDocument } from "@skerry/contract/host-api/edge";
+import { EdgeFailures, EdgeState, EdgeTraffic, type EdgeDocument } from "@skerry/contract/host-api/edge";
 import { Deadline } from "./deadline.ts";
 import type { HostTransport } from "./host-transport.ts";
 
@@ -8,6 +8,7 @@ const SERVE_DEADLINE_MS = 30_000;
 const CALL_DEADLINE_MS = 10_000;
 const states = Compile(EdgeState);
 const traffics = Compile(EdgeTraffic);
+const failuresShape = Compile(EdgeFailures);
 
 export class EdgeCalls {
   readonly #transport: HostTransport;
@@ -26,6 +27,16 @@ export class EdgeCalls {
     return this.#transport.json(
       { method: "GET", path: "/edge/traffic" },
       traffics,
+      new Deadline(CALL_DEADLINE_MS, stop),
+    );
+  }
+
+  /** Requests of the app that were answered with 5xx since then. */
+  failures(app: string, since: Date, stop?: AbortSignal): Promise<EdgeFailures> {
+    const query = new URLSearchParams({ app, since: String(since.getTime()) });
+    return this.#transport.json(
+      { method: "GET", path: `/edge/failures?${query.toString()}` },
+      failuresShape,
       new Deadline(CALL_DEADLINE_MS, stop),
     );
   }

@@ -100,6 +100,14 @@ export class Metrics {
     help: "Machines that ended without being asked to, by cause.",
     labels: ["cause"],
   });
+  readonly appRequests = new Counter("skerry_app_requests_total", {
+    help: "Requests of apps, as the proxies of hosts have counted them, by organization (as many as `SKERRY_METRICS_ORGANIZATIONS` says, and `other`) and by answer: 4xx (`client_error`), 5xx or none (`server_error`), and others (`ok`).",
+    labels: ["organization", "answer"],
+  });
+  readonly appAnswers = new Counter("skerry_app_answers_total", {
+    help: "Answers of apps that began within so many seconds, as buckets of a histogram for `histogram_quantile`.",
+    labels: ["le"],
+  });
   readonly outOfMemory = new Counter("skerry_out_of_memory_total", {
     help: "What guests' kernels ended for want of memory, as far as hosts tell: commands of sandboxes and machines (`command`), and machines (`machine`).",
     labels: ["what"],

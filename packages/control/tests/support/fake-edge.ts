@@ -1,7 +1,13 @@
 // The proxy in front of apps of a fake host: it takes documents as a host does, and has the sessions that a
 // test says.
 
-import type { EdgeDocument, EdgeState, EdgeTraffic } from "@skerry/contract/host-api/edge";
+import type {
+  EdgeDocument,
+  EdgeFailure,
+  EdgeFailures,
+  EdgeState,
+  EdgeTraffic,
+} from "@skerry/contract/host-api/edge";
 import { readBody, sendJson, type HostCall } from "./fake-http.ts";
 
 export class FakeEdge {
@@ -11,11 +17,21 @@ export class FakeEdge {
   fault: string | null = null;
   /** Sums of requests. */
   traffic: EdgeTraffic["instances"] = [];
+  answers: NonNullable<EdgeTraffic["routes"]> = [];
+  /** Requests that it has answered with 5xx. */
+  failures: EdgeFailure[] = [];
 
   /** Undefined: the call is not about it. */
   serve({ request, response, url }: HostCall): Promise<void> | undefined {
     if (url.pathname === "/edge/traffic")
-      return (async () => sendJson(response, 200, { instances: this.traffic } satisfies EdgeTraffic))();
+      return (async () =>
+        sendJson(response, 200, { instances: this.traffic, routes: this.answers } satisfies EdgeTraffic))();
+    if (url.pathname === "/edge/failures")
+      return (async () => {
+        const since = Number(url.searchParams.get("since"));
+        const failures = this.failures.filter(({ at }) => Date.parse(at) >= since);
+        sendJson(response, 200, { failures } satisfies EdgeFailures);
+      })();
     if (url.pathname !== "/edge") return undefined;
     return (async () => {
       if (request.method === "PUT") {

@@ -113,6 +113,11 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     because: "An organization has a bound of them.",
   },
   routes: { rows: APPS_MAX * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
+  route_traffic: {
+    rows: APPS_MAX * (ROUTES_MAX + 1) * 24 * 6,
+    rowBytes: 300,
+    because: "A row for each ten minutes of a day in which a route of an app had answers.",
+  },
   app_traffic: {
     rows: APPS_MAX * 24 * 12 * GROUPS_MAX,
     rowBytes: 200,

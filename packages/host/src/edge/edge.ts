@@ -6,7 +6,13 @@
 import { chmod, mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EdgeDocument, EdgeState, EdgeTraffic } from "@skerry/contract/host-api/edge";
+import type {
+  EdgeDocument,
+  EdgeFailures,
+  EdgeInstance,
+  EdgeState,
+  EdgeTraffic,
+} from "@skerry/contract/host-api/edge";
 import type { Logger } from "pino";
 import type { Certified } from "../config/identity.ts";
 import { configOf, routeEntries } from "./haproxy-config.ts";
@@ -28,6 +34,8 @@ import { VmSeats, type EdgeVms } from "./vm-seats.ts";
 import { STORED, storedDocument, withAddresses } from "./stored-document.ts";
 import { besideDoor } from "./tcp-words.ts";
 import { portEntries, type TcpRange } from "./tcp.ts";
+import { Answers, ANSWERS_TABLE, countedAnswers } from "./answers.ts";
+import { Failures, FAILURES_RING } from "./failures.ts";
 import { Traffic } from "./traffic.ts";
 
 export interface EdgeOptions {
@@ -67,6 +75,8 @@ export class Edge {
   #fault: string | null = null;
   readonly #seats: VmSeats;
   readonly #traffic = new Traffic();
+  readonly #answers = new Answers();
+  readonly #failures: Failures;
   #turn: Promise<unknown> = Promise.resolve();
   #hasWarned = false;
 
@@ -74,6 +84,7 @@ export class Edge {
     this.#options = options;
     this.#files = proxyFiles(options.folder);
     this.#seats = new VmSeats(options.vms);
+    this.#failures = new Failures(options.folder);
     this.#proxy = new Haproxy(this.#files, options.uid, options.cgroup);
   }
 
@@ -110,7 +121,13 @@ export class Edge {
   /** Requests of each instance that has a seat, or had one a short time ago. */
   async traffic(): Promise<EdgeTraffic> {
     await this.#inTurn(() => this.#count());
-    return { instances: this.#traffic.sums() };
+    return { instances: this.#traffic.sums(), routes: this.#answers.sums() };
+  }
+
+  /** Requests of an app that were answered with 5xx. */
+  async failures(app: string, sinceMs: number): Promise<EdgeFailures> {
+    await this.#inTurn(() => this.#readFailures());
+    return { failures: await this.#failures.read(app, sinceMs) };
   }
 
   /** A VM gives up its slot, which another one may get: resolves when no request goes to its address. */
@@ -123,8 +140,10 @@ export class Edge {
 
   /** Looks after the proxy until `stop`. Never rejects. */
   async watch(stop: AbortSignal): Promise<void> {
+    await this.#failures.sweep().catch((error: unknown) => this.#warnOf(error));
     while (!stop.aborted) {
       if (this.#document.version > 0) await this.#inTurn(() => this.#bring());
+      await this.#inTurn(() => this.#readFailures());
       await sleep(this.#fault === null ? LOOK_MS : FAULT_PAUSE_MS, undefined, {
         signal: stop,
         ref: false,
@@ -199,19 +218,43 @@ export class Edge {
   async #count(place?: string): Promise<void> {
     const counted = await this.#proxy.counts(place).catch(() => undefined);
     if (counted === undefined) return;
+    this.#traffic.note(this.#seatNames(), counted);
+    if (place !== undefined) return;
+    const answers = await this.#proxy.table(ANSWERS_TABLE).catch(() => undefined);
+    const known = new Set(this.#document.routes.flatMap(({ id }) => id ?? []));
+    if (answers !== undefined) this.#answers.note(countedAnswers(answers), known);
+  }
+
+  /** Instances by PLACE/SEAT. */
+  #seatNames(): ReadonlyMap<string, EdgeInstance> {
     const seats = (this.#told?.seats ?? []).flatMap((all, at) =>
       all.flatMap(({ instance }, seat) =>
         instance === null ? [] : [[`${placeName(at)}/${seatName(seat)}`, instance] as const],
       ),
     );
-    this.#traffic.note(new Map(seats), counted);
+    return new Map(seats);
+  }
+
+  /** A proxy that does not answer is looked after elsewhere, and a disk that is full keeps none from serving. */
+  async #readFailures(): Promise<void> {
+    const text = await this.#proxy.ring(FAILURES_RING).catch(() => "");
+    if (text.trim() === "") return;
+    await this.#failures.note(text, this.#seatNames()).catch((error: unknown) => this.#warnOf(error));
+  }
+
+  #warnOf(error: unknown): void {
+    this.#options.log.warn({ err: error }, "failures of requests could not be kept");
   }
 
   async #start(isReload: boolean): Promise<void> {
     // Its counters begin anew.
-    if (isReload) await this.#count();
+    if (isReload) {
+      await this.#count();
+      await this.#readFailures();
+    }
     await this.#proxy.start();
     this.#traffic.beginAnew();
+    this.#answers.beginAnew();
     this.#options.log.info(
       isReload ? "the proxy of apps has another configuration" : "the proxy of apps is started",
     );

@@ -3,6 +3,8 @@
 
 import type { EdgeDocument } from "@skerry/contract/host-api/edge";
 import { PREFIX_SEGMENTS_MAX } from "@skerry/contract/apps/app-bounds";
+import { answerLines, answersTable, trackLines } from "./answers.ts";
+import { failureLines, failuresRing } from "./failures.ts";
 import { INNER_HEADERS, innerDoorText, peerLines, type InnerDoor } from "./inner-door.ts";
 import type { ProxyFiles } from "./proxy-files.ts";
 import { placeName, seatName, type Place, type Seating } from "./seating.ts";
@@ -35,25 +37,7 @@ const CLIENTS_MAX = "100k";
 const HOST = "^[a-z0-9.-]+(:[0-9]{1,5})?$";
 const LIMITED = "{ var(txn.limit) -m int gt 0 }";
 
-/**
- * Retries are for connections that were not made: a request that was sent may have been carried out. A head
- * has 32 KiB at most, and 10 s to come. Headers that tell of the client are the proxy's own, whatever the
- * client sent. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
- */
-export function configOf(seating: Seating, facts: ConfigFacts): string {
-  const { files, uid, listen, door, tcp, perAddress } = facts;
-  const bounds = boundLines(perAddress);
-  return [
-    `global
-  stats socket ${files.socket} mode 600 level admin expose-fd listeners
-  uid ${uid}
-  gid ${uid}
-  chroot ${files.empty}
-  fd-hard-limit ${FILES_MAX}
-  hard-stop-after 1h
-  tune.bufsize 32768
-${tcpDefaults}
-defaults
+const httpDefaults = `defaults
   mode http
   timeout connect 2s
   timeout client 1m
@@ -71,10 +55,32 @@ defaults
   ${errorLine(502, "app_failed", "The app broke off, or did not answer in HTTP.")}
   ${errorLine(504, "app_timeout", "The app did not answer in time.")}
   ${errorLine(400, "bad_request", "The request is not HTTP as it should be.")}
-  ${errorLine(408, "request_timeout", "The request did not come whole in time.")}
+  ${errorLine(408, "request_timeout", "The request did not come whole in time.")}`;
+
+/**
+ * Retries are for connections that were not made: a request that was sent may have been carried out. A head
+ * has 32 KiB at most, and 10 s to come. Headers that tell of the client are the proxy's own, whatever the
+ * client sent. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
+ */
+export function configOf(seating: Seating, facts: ConfigFacts): string {
+  const { files, uid, listen, door, tcp, perAddress } = facts;
+  const bounds = boundLines(perAddress);
+  return [
+    `global
+  stats socket ${files.socket} mode 600 level admin expose-fd listeners
+  uid ${uid}
+  gid ${uid}
+  chroot ${files.empty}
+  fd-hard-limit ${FILES_MAX}
+  hard-stop-after 1h
+  tune.bufsize 32768
+${failuresRing}
+${tcpDefaults}
+${httpDefaults}
 frontend apps
   bind ${listen}
 ${bounds}
+${failureLines("var(txn.app)")}
   unique-id-format %[uuid()]
   http-request del-header ^(x-forwarded-.*|forwarded|http2-settings|${INNER_HEADERS.join("|")})$ -m reg
   http-request del-header upgrade if { req.hdr(upgrade),lower -m sub h2c }
@@ -91,6 +97,9 @@ ${bounds}
   http-request set-var(txn.strip) var(txn.route),field(2,|)
   http-request set-var(txn.limit) var(txn.route),field(3,|)
   http-request set-var(txn.backend) var(txn.route),field(4,|)
+  http-request set-var(txn.app) var(txn.route),field(6,|)
+${trackLines("var(txn.route),field(7,|)")}
+  http-request set-log-level silent if { var(txn.route),field(5,|) -m str maintenance }
   http-request return status 503 content-type application/json hdr retry-after 30 lf-string ${body("app_in_maintenance", "The app is in maintenance.")} if { var(txn.route),field(5,|) -m str maintenance }
   http-request return status 404 content-type application/json lf-string ${body("route_not_found", "No app is served under this name and path.")} unless { var(txn.route) -m found }
   http-request track-sc0 src,concat(|,txn.place) table clients if ${LIMITED}
@@ -98,11 +107,13 @@ ${bounds}
 ${stripLines()}
   http-request set-header ${INNER_HEADERS[0]} %[var(txn.backend)] if { var(txn.backend) -m len gt 0 }
   http-after-response set-header x-request-id %[unique-id]
+${answerLines()}
   use_backend %[var(txn.place)]
 backend clients
   stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)
 backend addresses
-  stick-table type ip size ${CLIENTS_MAX} expire 10s store conn_cur`,
+  stick-table type ip size ${CLIENTS_MAX} expire 10s store conn_cur
+${answersTable}`,
     ...(door === undefined ? [] : [innerDoorText(door, files)]),
     ...(tcp === undefined ? [] : [tcpText(tcp, { listen, bounds, uid, files, door })]),
     ...seating.map((one, place) => backendText(one, place, facts)),
@@ -145,7 +156,7 @@ function stripLines(): string {
 }
 
 /**
- * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND|MAINTENANCE`: segments to take away, and requests in a second; 0:
+ * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND|MAINTENANCE|APP|ID`: segments to take away, and requests in a second; 0:
  * none. The backend is named where other hosts serve it too.
  */
 export function routeEntries(
@@ -154,7 +165,7 @@ export function routeEntries(
 ): ReadonlyMap<string, string> {
   const places = new Map(seating.map((one, place) => [one.backend, { ...one, name: placeName(place) }]));
   const entries = routes.flatMap(
-    ({ host, path_prefix, backend, strip_prefix, rate_limit = 0, maintenance }) => {
+    ({ host, path_prefix, backend, strip_prefix, rate_limit = 0, maintenance, app = "", id = "" }) => {
       const place = places.get(backend);
       if (place === undefined) return [];
       const segments = strip_prefix === true ? path_prefix.split("/").length - 2 : 0;
@@ -162,7 +173,9 @@ export function routeEntries(
       return [
         [
           `${host}${path_prefix}`,
-          `${place.name}|${segments}|${rate_limit}|${passed}${maintenance === true ? "|maintenance" : ""}`,
+          [place.name, segments, rate_limit, passed, maintenance === true ? "maintenance" : "", app, id].join(
+            "|",
+          ),
         ] as const,
       ];
     },

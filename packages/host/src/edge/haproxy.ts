@@ -109,6 +109,16 @@ export class Haproxy {
     return new Map(counts);
   }
 
+  /** Entries of a table, as text. */
+  table(name: string): Promise<string> {
+    return this.#say(`show table ${name}`);
+  }
+
+  /** Lines of a ring, as text. */
+  ring(name: string): Promise<string> {
+    return this.#say(`show events ${name}`);
+  }
+
   /** Ends all its processes, with the connections that they have. */
   async end(): Promise<void> {
     for (const { identity } of await findByUid({ first: this.#uid, count: 1 })) await killProcess(identity);

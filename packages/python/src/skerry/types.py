@@ -1339,6 +1339,8 @@ class AppMetrics(TypedDict):
     step: str
     #: Oldest first, one for each group and release that had requests.
     items: List[AppMetricsPoint]
+    #: Oldest first, one for each route that had answers; their steps are at least 10m long.
+    routes: List[AppRoutePoint]
 
 
 class AppMetricsPoint(TypedDict):
@@ -1356,6 +1358,30 @@ class AppMetricsPoint(TypedDict):
     received_bytes: int
     #: Sent to clients.
     sent_bytes: int
+
+
+class AppRoutePoint(TypedDict):
+    #: Begin of the step.
+    at: str
+    #: Null: the app's own address.
+    route_id: Optional[str]
+    #: Answers of instances. What the proxy answers by itself is not among them.
+    answers: int
+    #: Those with 4xx.
+    client_errors: int
+    #: Those with 5xx.
+    server_errors: int
+    #: Half of the answers began within so many milliseconds: one of the bounds that `times` has. Null: it took longer.
+    p50_ms: Optional[int]
+    #: 19 of 20 of the answers began within so many milliseconds: one of the bounds that `times` has. Null: it took
+    #: longer.
+    p95_ms: Optional[int]
+    #: 99 of 100 of the answers began within so many milliseconds: one of the bounds that `times` has. Null: it took
+    #: longer.
+    p99_ms: Optional[int]
+    #: Answers by the time to their begin: those within 10, 50, 100, 250, 500, 1000, 2500, 10000 milliseconds, each
+    #: without those before it, and those beyond.
+    times: List[int]
 
 
 class AppUpdateRequest(TypedDict, total=False):
