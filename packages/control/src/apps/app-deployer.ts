@@ -120,6 +120,10 @@ async function takeIn(context: Context, { id, org_id, app_id, name, release }: O
   return 1;
 }
 
+/** Outcome of a start that found no room or no host: the next turn, and not the next step, tries again. */
+const WAITS = "waits";
+type Outcome = typeof WAITS | void;
+
 /** Resolves with how much was done. */
 async function carryOut(context: Context, app: AppWork, checks: Checks): Promise<number> {
   const { coming, deploy, status } = app;
@@ -150,7 +154,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
   ]);
   const failure = results.find((one) => one.status === "rejected");
   if (failure !== undefined) throw failure.reason;
-  return results.length;
+  return results.filter((one) => one.status === "fulfilled" && one.value !== WAITS).length;
 }
 
 async function preparationOf(
@@ -168,7 +172,7 @@ async function preparationOf(
   });
 }
 
-async function prepare(context: Context, app: AppWork, action: PreparationAction): Promise<void> {
+async function prepare(context: Context, app: AppWork, action: PreparationAction): Promise<Outcome> {
   const { coming, deploy } = app;
   if (coming === undefined || deploy === undefined) return;
   switch (action.kind) {
@@ -180,7 +184,8 @@ async function prepare(context: Context, app: AppWork, action: PreparationAction
       if (!isRunnable(coming)) return;
       const seat = { group: RELEASE_COMMAND, number: coming.number };
       const fault = await startInstance(context, app, { release: coming, seat });
-      if (fault === undefined) return;
+      if (fault === "waits") return WAITS;
+      if (fault === "started") return;
       const message = `The release command could not be started: ${fault.message}`;
       return fail(context, app, { code: fault.code, message });
     }
@@ -199,7 +204,7 @@ interface Acting {
   readonly before: readonly AppAction[];
 }
 
-async function act(context: Context, app: AppWork, { action, before }: Acting): Promise<void> {
+async function act(context: Context, app: AppWork, { action, before }: Acting): Promise<Outcome> {
   switch (action.kind) {
     case "start":
       return start(context, app, { ...action, ahead: aheadOf(action, before) });
@@ -238,10 +243,11 @@ async function start(
   context: Context,
   app: AppWork,
   { ahead, ...seat }: Pick<AppAction & { kind: "start" }, "group" | "number"> & { readonly ahead: number },
-): Promise<void> {
+): Promise<Outcome> {
   if (app.wanted === undefined) return;
   const fault = await startInstance(context, app, { release: app.wanted, seat, ahead });
-  if (fault === undefined) return;
+  if (fault === "waits") return WAITS;
+  if (fault === "started") return;
   if (app.deploy === undefined || app.coming !== undefined) throw fault;
   const message = `${seat.group}.${seat.number} could not be started: ${fault.message}`;
   await fail(context, app, { code: fault.code, message });
