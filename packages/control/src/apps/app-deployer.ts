@@ -22,6 +22,7 @@ import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
 import { destroyInstance, replaceInstance } from "./end-instance.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
 import { Lanes } from "./lanes.ts";
+import { explained, unreachedReason } from "./listening.ts";
 import { preparation, type PreparationAction } from "./prepare-deploy.ts";
 import { appActions } from "./reconcile-app.ts";
 import { RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-facts.ts";
@@ -209,7 +210,7 @@ async function act(context: Context, app: AppWork, { action, before }: Acting): 
     case "start":
       return start(context, app, { ...action, ahead: aheadOf(action, before) });
     case "serve":
-      return setInstanceState(context.db, action.instance.machine_id, "serving");
+      return serve(context, app, action.instance);
     case "drain":
       return setInstanceState(context.db, action.instance.machine_id, "draining", drainMs(app));
     case "stop":
@@ -224,10 +225,18 @@ async function act(context: Context, app: AppWork, { action, before }: Acting): 
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
-      return fail(context, app, action);
+      return fail(context, app, await explained(context, app, action));
     case "rollBack":
       return rollBack(context, app, action);
   }
+}
+
+/** An instance of a deploy that no request can reach fails it. Otherwise the deploy would be live with errors. */
+async function serve(context: Context, app: AppWork, instance: InstanceFact): Promise<void> {
+  const isOfDeploy = app.deploy?.release === instance.release;
+  const message = isOfDeploy ? await unreachedReason(context, app, instance) : undefined;
+  if (message !== undefined) return fail(context, app, { code: "instance_failed", message, instance });
+  return setInstanceState(context.db, instance.machine_id, "serving");
 }
 
 function aheadOf({ group }: AppAction & { kind: "start" }, before: readonly AppAction[]): number {
