@@ -22,6 +22,7 @@ import { edgeFaultOf, tellEdges } from "./edge-documents.ts";
 import { destroyInstance, replaceInstance } from "./end-instance.ts";
 import { factOf, startingChecks, type Checks } from "./instance-facts.ts";
 import { Lanes } from "./lanes.ts";
+import { explained, unreachedReason } from "./listening.ts";
 import { preparation, type PreparationAction } from "./prepare-deploy.ts";
 import { appActions } from "./reconcile-app.ts";
 import { RELEASE_COMMAND, type AppAction, type InstanceFact } from "./reconcile-facts.ts";
@@ -120,6 +121,10 @@ async function takeIn(context: Context, { id, org_id, app_id, name, release }: O
   return 1;
 }
 
+/** Outcome of a start that found no room or no host: the next turn, and not the next step, tries again. */
+const WAITS = "waits";
+type Outcome = typeof WAITS | void;
+
 /** Resolves with how much was done. */
 async function carryOut(context: Context, app: AppWork, checks: Checks): Promise<number> {
   const { coming, deploy, status } = app;
@@ -150,7 +155,7 @@ async function carryOut(context: Context, app: AppWork, checks: Checks): Promise
   ]);
   const failure = results.find((one) => one.status === "rejected");
   if (failure !== undefined) throw failure.reason;
-  return results.length;
+  return results.filter((one) => one.status === "fulfilled" && one.value !== WAITS).length;
 }
 
 async function preparationOf(
@@ -168,7 +173,7 @@ async function preparationOf(
   });
 }
 
-async function prepare(context: Context, app: AppWork, action: PreparationAction): Promise<void> {
+async function prepare(context: Context, app: AppWork, action: PreparationAction): Promise<Outcome> {
   const { coming, deploy } = app;
   if (coming === undefined || deploy === undefined) return;
   switch (action.kind) {
@@ -180,7 +185,8 @@ async function prepare(context: Context, app: AppWork, action: PreparationAction
       if (!isRunnable(coming)) return;
       const seat = { group: RELEASE_COMMAND, number: coming.number };
       const fault = await startInstance(context, app, { release: coming, seat });
-      if (fault === undefined) return;
+      if (fault === "waits") return WAITS;
+      if (fault === "started") return;
       const message = `The release command could not be started: ${fault.message}`;
       return fail(context, app, { code: fault.code, message });
     }
@@ -199,12 +205,12 @@ interface Acting {
   readonly before: readonly AppAction[];
 }
 
-async function act(context: Context, app: AppWork, { action, before }: Acting): Promise<void> {
+async function act(context: Context, app: AppWork, { action, before }: Acting): Promise<Outcome> {
   switch (action.kind) {
     case "start":
       return start(context, app, { ...action, ahead: aheadOf(action, before) });
     case "serve":
-      return setInstanceState(context.db, action.instance.machine_id, "serving");
+      return serve(context, app, action.instance);
     case "drain":
       return setInstanceState(context.db, action.instance.machine_id, "draining", drainMs(app));
     case "stop":
@@ -219,10 +225,18 @@ async function act(context: Context, app: AppWork, { action, before }: Acting): 
     case "proceed":
       return advance(context, app, action.to);
     case "fail":
-      return fail(context, app, action);
+      return fail(context, app, await explained(context, app, action));
     case "rollBack":
       return rollBack(context, app, action);
   }
+}
+
+/** An instance of a deploy that no request can reach fails it. Otherwise the deploy would be live with errors. */
+async function serve(context: Context, app: AppWork, instance: InstanceFact): Promise<void> {
+  const isOfDeploy = app.deploy?.release === instance.release;
+  const message = isOfDeploy ? await unreachedReason(context, app, instance) : undefined;
+  if (message !== undefined) return fail(context, app, { code: "instance_failed", message, instance });
+  return setInstanceState(context.db, instance.machine_id, "serving");
 }
 
 function aheadOf({ group }: AppAction & { kind: "start" }, before: readonly AppAction[]): number {
@@ -238,10 +252,11 @@ async function start(
   context: Context,
   app: AppWork,
   { ahead, ...seat }: Pick<AppAction & { kind: "start" }, "group" | "number"> & { readonly ahead: number },
-): Promise<void> {
+): Promise<Outcome> {
   if (app.wanted === undefined) return;
   const fault = await startInstance(context, app, { release: app.wanted, seat, ahead });
-  if (fault === undefined) return;
+  if (fault === "waits") return WAITS;
+  if (fault === "started") return;
   if (app.deploy === undefined || app.coming !== undefined) throw fault;
   const message = `${seat.group}.${seat.number} could not be started: ${fault.message}`;
   await fail(context, app, { code: fault.code, message });

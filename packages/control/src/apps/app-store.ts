@@ -75,8 +75,12 @@ export async function changeApp(
     where id = ${id}`.execute(db);
 }
 
+/** It stays while a build of its deploys goes on: without their rows nothing would end that. */
 export async function removeApp(db: Queries, id: string): Promise<void> {
-  await sql`delete from apps where id = ${id}`.execute(db);
+  await sql`
+    delete from apps where id = ${id} and not exists (
+      select 1 from deploys join builds on builds.id = build_id
+      where deploys.app_id = apps.id and builds.finished_at is null)`.execute(db);
 }
 
 /** An instance has ended by itself: the next one waits, longer each time, up to five minutes. */
@@ -220,13 +224,15 @@ export async function unwatch(transaction: Queries, { id }: Pick<DeployRow, "id"
   await sql`update deploys set watched_until = null where id = ${id}`.execute(transaction);
 }
 
-/** Builds of deploys that are over before them. */
+/** Builds of deploys that are over before them, and of apps that are being deleted. */
 export async function abandonedBuilds(
   db: Queries,
 ): Promise<{ readonly id: string; readonly org_id: string }[]> {
   const { rows } = await sql<{ id: string; org_id: string }>`
-    select builds.id, builds.org_id from builds join deploys on build_id = builds.id
-    where builds.finished_at is null and deploys.finished_at is not null`.execute(db);
+    select builds.id, builds.org_id from builds join deploys on build_id = builds.id join apps on apps.id = app_id
+    where builds.finished_at is null and (deploys.finished_at is not null or apps.status = 'deleting')`.execute(
+    db,
+  );
   return rows;
 }
 

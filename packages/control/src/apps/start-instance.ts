@@ -24,14 +24,14 @@ interface Seat {
 }
 
 /**
- * Undefined: it runs, or it may be tried again in the next turn, up to the deploy's timeout. What is wrong with
- * the release never can be, and is returned.
+ * `waits`: it may be tried again in the next turn, up to the deploy's timeout. What is wrong with the release
+ * never can be, and is returned.
  */
 export async function startInstance(
   context: Context,
   app: AppWork,
   { release, seat, ahead = 0 }: Starting,
-): Promise<SkerryError | undefined> {
+): Promise<"started" | "waits" | SkerryError> {
   const { group, number } = seat;
   try {
     const { id } = await createOwnedMachine(context, {
@@ -48,11 +48,11 @@ export async function startInstance(
     await insertInstance(context.db, row);
     // Its host is told of the check now, and not in the next turn of VM cleanup.
     context.wake("vm-cleanup");
-    return undefined;
+    return "started";
   } catch (error) {
     if (error instanceof SkerryError && error.retryAfterS === undefined && error.status < 500) return error;
     context.log.warn({ err: error, app_id: app.id }, "an instance could not be started");
-    return undefined;
+    return "waits";
   }
 }
 

@@ -20,6 +20,8 @@ export const FRIENDLY_PORT = 8080;
 
 export class FakePorts {
   listening: ListeningPort[] = [];
+  /** Its guests do not say what listens. */
+  isAway = false;
   readonly #ports = new Map<number, OnConnection>([[FRIENDLY_PORT, sayHello]]);
   readonly #open = new Set<Duplex>();
   /** Connections so far. */
@@ -29,6 +31,7 @@ export class FakePorts {
   serve(host: FakeHostState, { id, what, url, response }: HostCall): Promise<void> | undefined {
     if (what !== "GET ports") return undefined;
     host.require(id, url.searchParams.get("execution_id"));
+    if (this.isAway) throw new SkerryError("guest_failed", "The guest does not answer.");
     sendJson(response, 200, { items: this.listening, truncated: false });
     return Promise.resolve();
   }

@@ -49,6 +49,7 @@ const httpDefaults = `defaults
   timeout tunnel 1h
   retries 1
   option redispatch 1
+  option abortonclose
   retry-on conn-failure
   balance leastconn
   ${errorLine(503, "app_unavailable", "No instance of the app takes requests now.")}
@@ -60,7 +61,8 @@ const httpDefaults = `defaults
 /**
  * Retries are for connections that were not made: a request that was sent may have been carried out. A head
  * has 32 KiB at most, and 10 s to come. Headers that tell of the client are the proxy's own, whatever the
- * client sent. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
+ * client sent. An instance is told when its client has left (`abortonclose`), as with a stream of events that
+ * is not read any more. `Upgrade: h2c` would make a tunnel of a connection, past all of this.
  */
 export function configOf(seating: Seating, facts: ConfigFacts): string {
   const { files, uid, listen, door, tcp, perAddress } = facts;
