@@ -121,6 +121,11 @@ const endings: Readonly<
     );
     return { isOver: sql`true`, since: "created_at" };
   },
+  app_changes: async () => {
+    await world.call("POST", "/v1/apps", { body: { name: "gone" } });
+    await sql`delete from apps`.execute(world.db);
+    return { isOver: sql`gone_at is not null`, since: "gone_at" };
+  },
   api_tokens: async () => {
     const minted = await world.call<{ id: string }>("POST", "/v1/auth/tokens", { body: {} });
     await world.call("DELETE", `/v1/auth/tokens/${minted.body.id}`);

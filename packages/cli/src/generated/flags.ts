@@ -401,6 +401,12 @@ export const flags = {
       kind: "number",
       placeholder: "tokens",
     },
+    {
+      field: "quota_apps",
+      help: "null takes the installation's setting again",
+      kind: "number",
+      placeholder: "apps",
+    },
   ],
   getUsage: [
     {

@@ -32,13 +32,6 @@ export async function listApps(
   return rows;
 }
 
-export async function countApps(db: Queries, orgId: string): Promise<number> {
-  const { rows } = await sql<{
-    count: number;
-  }>`select count(*)::int as count from apps where org_id = ${orgId}`.execute(db);
-  return rows[0]?.count ?? 0;
-}
-
 /**
  * Undefined where the organization has an app of this name. It has no address where another app has its
  * label.

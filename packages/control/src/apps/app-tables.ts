@@ -42,6 +42,14 @@ declare module "../db/database.ts" {
       start_after: Generated<Date>;
       created_at: Generated<Date>;
     };
+    app_changes: {
+      id: string;
+      org_id: string;
+      version: Generated<number>;
+      changed_in: Generated<string>;
+      changed_seq: Generated<string>;
+      gone_at: ColumnType<Date | null, never, Date | null>;
+    };
     releases: {
       app_id: string;
       number: number;

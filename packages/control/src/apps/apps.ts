@@ -1,19 +1,17 @@
 // Apps as callers ask for them.
 
-import { APPS_MAX } from "@skerry/contract/apps/app-bounds";
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
+import { checkAppQuota } from "../capacity/app-quota.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import type { Creation } from "../idempotency/create-once.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
-import { boundReached } from "../limits/quota-exceeded.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import {
   changeApp,
-  countApps,
   findApp,
   insertApp,
   lastDeploys,
@@ -37,8 +35,7 @@ export function appCreation(
       context.db.transaction().execute(async (transaction) => {
         if (!(await lockOrganization(transaction, orgId)))
           throw new SkerryError("organization_not_found", "There is no such organization.");
-        const used = await countApps(transaction, orgId);
-        if (used >= APPS_MAX) throw boundReached({ quota: "apps", nouns: "apps", used, limit: APPS_MAX });
+        await checkAppQuota(context, transaction, orgId);
         const row = await insertApp(transaction, { id: newId("app"), org_id: orgId, name, scale });
         if (row === undefined)
           throw new SkerryError("name_taken", `The organization has an app "${name}".`, {
@@ -115,7 +112,7 @@ async function shownOne(context: Context, row: AppRow): Promise<App> {
   return app ?? shownApp(context, row, { deploy: undefined, instances: [] });
 }
 
-async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
+export async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
   const { db } = context;
   const ids = rows.map(({ id }) => id);
   const [deploys, instances] = await Promise.all([lastDeploys(db, ids), instancesOf(db, ids)]);

@@ -9,8 +9,9 @@ import {
   SECRETS_MAX,
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
-import { APPS_MAX, GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
+import { GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
 import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
+import { goneApps } from "../../src/apps/gone-apps.ts";
 import { ENDED_MAX } from "../../src/apps/instance-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
@@ -85,15 +86,20 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 300,
     because: "The newest of each VM are kept (0051-bounded-rows.ts), for as long as its row is there.",
   },
-  apps: { rows: APPS_MAX, rowBytes: 1_000, because: "They have a bound." },
+  apps: { rows: limits.quota_apps, rowBytes: 1_000, because: "They have a quota." },
+  app_changes: {
+    ...keptBy(goneApps, 2 * CREATIONS, limits.quota_apps),
+    rowBytes: 200,
+    because: "One for each app, and of those that are gone the newest are kept.",
+  },
   releases: {
     // Those that run are kept beside the newest.
-    rows: APPS_MAX * (RELEASES_MAX + 10),
+    rows: limits.quota_apps * (RELEASES_MAX + 10),
     rowBytes: RELEASE_MAX_BYTES + 300,
     because: "The newest of each app are kept, and have a bound each.",
   },
   deploys: {
-    rows: APPS_MAX * (DEPLOYS_MAX + 1),
+    rows: limits.quota_apps * (DEPLOYS_MAX + 1),
     rowBytes: 1_500,
     because: "The newest of each app are kept.",
   },
@@ -102,15 +108,15 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 300,
     because: "One for each machine of an app.",
   },
-  routes: { rows: APPS_MAX * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
+  routes: { rows: limits.quota_apps * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
   app_traffic: {
-    rows: APPS_MAX * 24 * 12 * GROUPS_MAX,
+    rows: limits.quota_apps * 24 * 12 * GROUPS_MAX,
     rowBytes: 200,
     because:
       "A row for each five minutes of a day in which a group of an app had requests, of one release but while that changes.",
   },
   ended_instances: {
-    rows: APPS_MAX * (ENDED_MAX + 1),
+    rows: limits.quota_apps * (ENDED_MAX + 1),
     rowBytes: 3_000,
     because: "The newest of each app are kept, with the names of their secrets.",
   },

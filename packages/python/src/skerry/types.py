@@ -1001,6 +1001,8 @@ ResourceEventKind = Literal[
     "snapshot",
     "template",
     "build",
+    "app",
+    "deploy",
     "host",
     "move",
     "background_service",
@@ -2709,6 +2711,12 @@ class LimitsQuotasTokens(TypedDict):
     used: int
 
 
+class LimitsQuotasApps(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class LimitsQuotas(TypedDict):
     sandboxes: LimitsQuotasSandboxes
     machines: LimitsQuotasMachines
@@ -2721,6 +2729,7 @@ class LimitsQuotas(TypedDict):
     builds: LimitsQuotasBuilds
     template_gib: LimitsQuotasTemplateGib
     tokens: LimitsQuotasTokens
+    apps: LimitsQuotasApps
 
 
 class Limits(TypedDict):
@@ -2763,6 +2772,8 @@ class LimitsChangeRequest(TypedDict, total=False):
     quota_template_gib: Optional[int]
     #: Null takes the installation's setting again.
     quota_tokens: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_apps: Optional[int]
 
 
 class LoginCode(TypedDict):
@@ -3368,6 +3379,12 @@ class OrganizationLimitsQuotasTokens(TypedDict):
     used: int
 
 
+class OrganizationLimitsQuotasApps(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class OrganizationLimitsQuotas(TypedDict):
     sandboxes: OrganizationLimitsQuotasSandboxes
     machines: OrganizationLimitsQuotasMachines
@@ -3380,6 +3397,7 @@ class OrganizationLimitsQuotas(TypedDict):
     builds: OrganizationLimitsQuotasBuilds
     template_gib: OrganizationLimitsQuotasTemplateGib
     tokens: OrganizationLimitsQuotasTokens
+    apps: OrganizationLimitsQuotasApps
 
 
 class OrganizationLimitsExceptions(TypedDict, total=False):
@@ -3400,6 +3418,7 @@ class OrganizationLimitsExceptions(TypedDict, total=False):
     quota_builds: int
     quota_template_gib: int
     quota_tokens: int
+    quota_apps: int
 
 
 class OrganizationLimits(TypedDict):

@@ -57,7 +57,9 @@ function hasEnded(kind: ResourceEventKind, resource: { readonly status: string }
       const { restart_at: restart, waits_for: waits } = fieldsOf(resource);
       return status === "destroyed" || (status === "failed" && restart == null && waits == null);
     }
+    case "app":
     case "background_service":
+    case "deploy":
     case "host":
     case "template":
       return false;

@@ -9,6 +9,8 @@ import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release
 import type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
 import type { Machine } from "@skerry/contract/machines/machine";
 import type { Secret, SecretDeleted, SecretList, SecretSetRequest } from "@skerry/contract/secrets/secret";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
@@ -366,5 +368,18 @@ export class Apps {
       { method: "DELETE", path: `/v1/apps/${segment(id)}/one-offs/${segment(machine)}` },
       options,
     );
+  }
+
+  /** Gives the app as it is now, and again with each change of it, until `signal` aborts. */
+  follow(id: string, options: CallOptions = {}): AsyncGenerator<App, void> {
+    return followResource(this.http, "app", { id: id, read: (id, own) => this.get(id, own) }, options);
+  }
+
+  /**
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has
+   * ended in another one.
+   */
+  wait(id: string, until: Status<App>, options: WaitOptions = {}): Promise<App> {
+    return waitForStatus("app", { id: id, read: (id, own) => this.get(id, own) }, until, options);
   }
 }

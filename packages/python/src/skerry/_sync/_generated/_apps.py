@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Mapping, Optional, cast
+from typing import Iterator, List, Mapping, Optional, Sequence, Union, cast
 
 from ..._page import Page
 from ..._paths import segment
@@ -12,6 +12,7 @@ from ...types import (
     AppList,
     AppLogs,
     AppMetrics,
+    AppStatus,
     Deploy,
     DeployCreateRequest,
     DeployList,
@@ -27,6 +28,7 @@ from ...types import (
 )
 from .._http import Http
 from .._streams import every_item
+from .._wait import WAIT_S, wait_for_status
 
 
 class Apps:
@@ -387,3 +389,10 @@ class Apps:
         Errors of its own: ``app_not_found``, ``machine_not_found``.
         """
         self._http.done(Request("DELETE", f"/v1/apps/{segment(id)}/one-offs/{segment(machine)}"))
+
+    def wait(
+        self, id: str, until: Union[AppStatus, Sequence[AppStatus]], *, timeout_s: float = WAIT_S
+    ) -> App:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
+        after ``timeout_s`` seconds."""
+        return wait_for_status("app", self.get, id, until, timeout_s)
