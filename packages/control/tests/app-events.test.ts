@@ -31,6 +31,7 @@ const PATCH = (body: object) => world.call("PATCH", "/v1/apps/shop", { body });
 
 test.each<[string, () => Promise<unknown>]>([
   ["a scale", () => PATCH({ scale: { web: 2 } })],
+  ["a variable that waits", () => PATCH({ env_changes: { A: "1" } })],
   ["its maintenance", () => PATCH({ maintenance: true })],
   ["a deploy that comes", () => deploy()],
   ["an instance that ends", () => sql`delete from app_instances`.execute(world.db)],
@@ -150,7 +151,7 @@ test("calls and the deployer that change one app at once never wait for each oth
   );
   expect(after.rows[0]?.after).toBe(rows[0]?.before);
   const cursor = await events.latest();
-  await PATCH({ scale: { web: 1 } });
+  await PATCH({ scale: { web: 3 } });
   const [item] = await events.after(cursor, ofApps);
   expect(item?.id).toBe(id);
 });

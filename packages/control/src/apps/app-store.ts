@@ -58,13 +58,14 @@ export async function lockApp(transaction: Queries, orgId: string, id: string): 
 export async function changeApp(
   db: Queries,
   id: string,
-  change: Partial<Pick<AppRow, "scale" | "status" | "live" | "maintenance">>,
+  change: Partial<Pick<AppRow, "scale" | "status" | "live" | "maintenance" | "staged_env">>,
 ): Promise<void> {
-  const { scale, status, live, maintenance } = change;
+  const { scale, status, live, maintenance, staged_env: staged } = change;
   await sql`
     update apps set scale = coalesce(${scale === undefined ? null : JSON.stringify(scale)}::jsonb, scale),
       status = coalesce(${status ?? null}, status), live = coalesce(${live ?? null}::int, live),
-      maintenance = coalesce(${maintenance ?? null}::boolean, maintenance)
+      maintenance = coalesce(${maintenance ?? null}::boolean, maintenance),
+      staged_env = coalesce(${staged === undefined ? null : JSON.stringify(staged)}::jsonb, staged_env)
     where id = ${id}`.execute(db);
 }
 

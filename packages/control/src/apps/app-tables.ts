@@ -21,6 +21,9 @@ export interface StoredManifest {
   readonly timeout: string;
 }
 
+/** Null takes a variable away. */
+export type EnvChanges = Readonly<Record<string, string | null>>;
+
 export interface ReleaseSecret extends AskedSecret {
   /** It was a secret of the app alone. */
   readonly own?: true;
@@ -35,6 +38,7 @@ declare module "../db/database.ts" {
       status: "active" | "deleting";
       label: string | null;
       scale: Json<Readonly<Record<string, number>>>;
+      staged_env: Json<EnvChanges>;
       live: number | null;
       maintenance: Generated<boolean>;
       next_release: Generated<number>;
@@ -76,6 +80,7 @@ declare module "../db/database.ts" {
       previous: ColumnType<number | null, never, number | null>;
       watched_until: ColumnType<Date | null, never, Date | null>;
       is_rollback: Generated<boolean>;
+      staged_env: Json<EnvChanges> | null;
     };
     app_instances: {
       machine_id: string;

@@ -23,6 +23,7 @@ import {
 import { instancesOf, type InstanceRow } from "./instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
+import { shownStaged, stage } from "./staged-env.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
 
 export function appCreation(
@@ -68,15 +69,17 @@ export async function updateApp(
   context: Context,
   { orgId }: Caller,
   id: string,
-  { scale = {}, maintenance }: AppUpdateRequest,
+  { scale = {}, maintenance, env_changes: changes }: AppUpdateRequest,
 ): Promise<App> {
   const row = await changing(context, orgId, {
     id,
-    make: (transaction, app) =>
-      changeApp(transaction, id, {
+    make: async (transaction, app) => {
+      if (changes !== undefined) await stage(transaction, app, changes);
+      await changeApp(transaction, id, {
         scale: { ...app.scale, ...scale },
         ...(maintenance !== undefined && { maintenance }),
-      }),
+      });
+    },
   });
   return shownOne(context, row);
 }
@@ -140,6 +143,7 @@ function shownApp(context: Context, row: AppRow, { deploy, instances }: Running)
   const { port } = context.apps;
   return {
     ...{ id, name, status, scale, maintenance },
+    staged_variables: shownStaged(row),
     host,
     url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
     release: live,

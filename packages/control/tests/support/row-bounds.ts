@@ -33,6 +33,8 @@ import { endedExecutions } from "../../src/vms/executions/kept-execution-store.t
 import { deletedTemplates } from "../../src/templates/deleted-templates.ts";
 
 const MIB = 1024 * 1024;
+/** Of an environment as it is stored. */
+const STAGED_MAX_BYTES = 56 * 1024;
 const limits = limitDefaults;
 
 /** What all tokens of an organization may do in ten minutes. */
@@ -86,7 +88,12 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 300,
     because: "The newest of each VM are kept (0051-bounded-rows.ts), for as long as its row is there.",
   },
-  apps: { rows: limits.quota_apps, rowBytes: 1_000, because: "They have a quota." },
+  apps: {
+    rows: limits.quota_apps,
+    rowBytes: 1_000,
+    moreBytes: limits.quota_apps * STAGED_MAX_BYTES,
+    because: "They have a quota, and a bound each of variables that wait for a deploy.",
+  },
   app_changes: {
     ...keptBy(goneApps, 2 * CREATIONS, limits.quota_apps),
     rowBytes: 200,
@@ -101,6 +108,8 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
   deploys: {
     rows: limits.quota_apps * (DEPLOYS_MAX + 1),
     rowBytes: 1_500,
+    // The one that is under way, and one that is watched.
+    moreBytes: 2 * limits.quota_apps * STAGED_MAX_BYTES,
     because: "The newest of each app are kept.",
   },
   app_instances: {

@@ -1225,6 +1225,11 @@ ERROR_STATUS: Mapping[str, int] = {
 }
 
 
+class AppStagedVariables(TypedDict):
+    set: List[str]
+    unset: List[str]
+
+
 class AppDeployReason(TypedDict):
     code: AppDeployReasonCode
     message: str
@@ -1281,6 +1286,8 @@ class App(TypedDict):
     scale: Dict[str, int]
     #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
     maintenance: bool
+    #: Names of variables that the next deploy sets or takes away.
+    staged_variables: AppStagedVariables
     #: Number of the release that is live; null: none is yet.
     release: Optional[int]
     #: The last one.
@@ -1353,6 +1360,9 @@ class AppUpdateRequest(TypedDict, total=False):
     scale: Dict[str, int]
     #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
     maintenance: bool
+    #: Variables for the next deploy, beside those that wait for it already: its release has them set, or without them
+    #: where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again.
+    env_changes: Dict[str, Optional[str]]
 
 
 class AuditEventActor(TypedDict):
@@ -1961,7 +1971,8 @@ class DeployCreateRequest(TypedDict, total=False):
     release: int
     #: Environment of all instances. Default: that of the release before.
     env: Dict[str, str]
-    #: Variables that are set beside those of `env`, or of the release before; null takes one away.
+    #: Variables that are set beside those of `env`, or of the release before, and those that wait for the deploy; null
+    #: takes one away.
     env_changes: Dict[str, Optional[str]]
     #: Secrets of the organization to have in the environment. Each start gives it their versions of that moment. Needs
     #: the scope `secrets:read` as well, because what runs in the VM reads them.

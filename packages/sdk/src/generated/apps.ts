@@ -89,11 +89,12 @@ export class Apps {
   }
 
   /**
-   * Change an app. A scale is carried out at once, with instances of the release that is live.
+   * Change an app. A scale is carried out at once, with instances of the release that is live;
+   * variables wait for the next deploy.
    *
    * Needs the scope `apps:write`.
    *
-   * Errors of its own: `app_not_found`, `app_deleting`.
+   * Errors of its own: `app_not_found`, `app_deleting`, `invalid_env`.
    */
   update(id: string, changes: AppUpdateRequest, options: CallOptions = {}): Promise<App> {
     return this.http.json<App>({ method: "PATCH", path: `/v1/apps/${segment(id)}`, json: changes }, options);
@@ -114,7 +115,8 @@ export class Apps {
   /**
    * Deploy a release. Makes the next release, and brings instances of it in the place of those
    * before, which go on serving until the new ones have passed their checks. What the request
-   * leaves out is that of the release before, or of `release`. A deploy that is under way is
+   * leaves out is that of the release before, or of `release`. It takes over variables that wait
+   * for a deploy, unless `release` is another one than the live one. A deploy that is under way is
    * superseded. With secrets it needs `secrets:read` as well.
    *
    * Needs the scope `apps:write`.

@@ -79,19 +79,25 @@ class AsyncApps:
         return await self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
 
     async def update(
-        self, id: str, *, scale: Optional[Mapping[str, int]] = None, maintenance: Optional[bool] = None
+        self,
+        id: str,
+        *,
+        scale: Optional[Mapping[str, int]] = None,
+        maintenance: Optional[bool] = None,
+        env_changes: Optional[Mapping[str, Optional[str]]] = None,
     ) -> App:
-        """Change an app. A scale is carried out at once, with instances of the release that is live.
+        """Change an app. A scale is carried out at once, with instances of the release that is live; variables wait
+        for the next deploy.
 
         Needs the scope ``apps:write``.
 
-        Errors of its own: ``app_not_found``, ``app_deleting``.
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``invalid_env``.
         """
         return await self._http.json(
             Request(
                 "PATCH",
                 f"/v1/apps/{segment(id)}",
-                json={"scale": scale, "maintenance": maintenance},
+                json={"scale": scale, "maintenance": maintenance, "env_changes": env_changes},
             ),
             App,
         )
@@ -109,8 +115,8 @@ class AsyncApps:
     async def deploy(self, id: str, request: DeployCreateRequest, *, idempotency_key: Optional[str] = None) -> Deploy:
         """Deploy a release. Makes the next release, and brings instances of it in the place of those before, which go
         on serving until the new ones have passed their checks. What the request leaves out is that of the release
-        before, or of ``release``. A deploy that is under way is superseded. With secrets it needs ``secrets:read``
-        as well.
+        before, or of ``release``. It takes over variables that wait for a deploy, unless ``release`` is another one
+        than the live one. A deploy that is under way is superseded. With secrets it needs ``secrets:read`` as well.
 
         Needs the scope ``apps:write``.
 
