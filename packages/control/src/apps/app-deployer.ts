@@ -107,7 +107,7 @@ async function leftovers(context: Context, busy: ReadonlySet<string>): Promise<P
   ];
 }
 
-/** A release command that has begun is not run a second time, and a one-off may be about to get its row. */
+/** A release command that has begun is not run a second time, and a one-off of the version before may be about to get its row. */
 async function takeIn(context: Context, { id, org_id, app_id, name, release }: Orphan): Promise<number> {
   const job = jobOf(name);
   if (job === undefined || release === null)
