@@ -117,7 +117,8 @@ async function newRelease(
   if (template !== undefined) return { ...rest, template: await versionOf(context, caller, template) };
   const name = templateNameOf(app);
   const wish = { ...(image === undefined ? asked : { image }), name };
-  const build = await buildCreation(context, caller, wish).create(new Attempt(undefined, () => undefined));
+  const creation = buildCreation(context, caller, { request: wish, ownerId: app.id });
+  const build = await creation.create(new Attempt(undefined, () => undefined));
   return { ...rest, template: build.template_id, build };
 }
 

@@ -77,6 +77,7 @@ import { appTraffic } from "./migrations/0081-app-traffic.ts";
 import { appMaintenance } from "./migrations/0082-app-maintenance.ts";
 import { appChanges } from "./migrations/0087-app-changes.ts";
 import { stagedEnv } from "./migrations/0088-staged-env.ts";
+import { ownedTemplates } from "./migrations/0089-owned-templates.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -159,6 +160,7 @@ const migrations = [
   { number: 82, name: "app-maintenance", text: appMaintenance },
   { number: 87, name: "app-changes", text: appChanges },
   { number: 88, name: "staged-env", text: stagedEnv },
+  { number: 89, name: "owned-templates", text: ownedTemplates },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be
