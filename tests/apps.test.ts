@@ -147,6 +147,11 @@ test("a folder with a Dockerfile is launched, runs its command, its next deploy 
   const launched = await skerry("launch", "--app", "folder");
   expect(launched.stdout, launched.stderr).toContain("folder.localhost");
   expect(await ask("/", "folder")).toBe("built 200");
+  const { cursor } = await platform.client.eventPage();
+  expect((await skerry("app", "env", "--app", "folder", "LEVEL=info", "--stage")).stderr).toContain(
+    "next deploy",
+  );
+  expect((await skerry("app", "env", "--app", "folder")).stdout).toMatch(/LEVEL +staged/);
   const file = await readFile(join(folder, "skerry.toml"), "utf8");
   await writeFile(join(folder, "note"), "two");
   for (const [release, told] of [
@@ -157,11 +162,14 @@ test("a folder with a Dockerfile is launched, runs its command, its next deploy 
     expect((await skerry("deploy")).stderr).toMatch(told);
   }
   await onlyServes("folder", 3);
+  const changes = await skerry("events", "--after", cursor, "--kind", "app", "deploy");
+  expect(changes.stdout).toMatch(/^app app_\w+ active folder$/m);
+  expect(changes.stdout).toMatch(/^deploy dpl_\w+ failed$[^]*^deploy dpl_\w+ live$/m);
   await apps.setSecret("folder", "API_KEY", { value: "hush-hush" });
-  const byHand = ['cat /srv/note; printf %s "$API_KEY" | wc -c; exit 5'];
+  const byHand = ['cat /srv/note; printf %s "$LEVEL"; printf %s "$API_KEY" | wc -c; exit 5'];
   const ran = await skerry("app", "run", "--app", "folder", "-n", "--", ...byHand);
-  // The live release is of before the secret.
-  expect([ran.stdout, ran.stderr]).toEqual(["two0\n", ""]);
+  // The live release is of before the secret, and has the variable that waited for it also after a failure.
+  expect([ran.stdout, ran.stderr]).toEqual(["twoinfo0\n", ""]);
   await apps.delete("folder");
 });
 

@@ -18,7 +18,7 @@ import { ended, Shell } from "./support/shell.ts";
 
 const machine = { ...exampleOf(Machine), id: "mch_01kb3x9c1e3g5j7m9p1r3t5v7x" };
 
-async function serving() {
+async function serving(app = exampleOf(App)) {
   const server = await ScriptedServer.start((response, { method, url }) => {
     const { pathname } = new URL(url, "http://x");
     if (pathname.endsWith("/one-offs")) return sendJson(response, 201, machine);
@@ -36,7 +36,7 @@ async function serving() {
       return sendJson(response, 200, { ...exampleOf(Deploy), status: "live" });
     if (pathname.endsWith("/releases"))
       return sendJson(response, 200, { items: [exampleOf(Release)], next_cursor: null });
-    return sendJson(response, 200, exampleOf(App));
+    return sendJson(response, 200, app);
   });
   return { server, shell: await Shell.forServer(server) };
 }
@@ -91,6 +91,35 @@ test("app env lists names, and deploys the live release with what changes", asyn
   expect(deployed(server)).toEqual([{ release: 42, env_changes: { A: "1=2", B: null } }]);
   const wrong = await shell.run("app", "env", "A", "--app", "shop");
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("NAME=VALUE") as string]);
+});
+
+test("app env stages what the next deploy has, and shows it", async () => {
+  const { server, shell } = await serving();
+  await using _server = server;
+  await using _shell = shell;
+  const staged = await shell.run("app", "env", "A=1", "--unset", "B", "--stage", "--app", "shop");
+  expect([staged.code, staged.stderr]).toEqual([0, "The next deploy of shop has the change.\n"]);
+  expect(deployed(server)).toEqual([]);
+  const [{ method, body } = { method: "", body: Buffer.from("{}") }] = server.received;
+  expect([method, JSON.parse(body.toString())]).toEqual(["PATCH", { env_changes: { A: "1", B: null } }]);
+  const listed = await shell.run("app", "env", "--app", "shop");
+  expect(listed.stdout.toString()).toMatch(/LOG_LEVEL +variable\nLOG_LEVEL +staged\n/);
+  const json = await shell.run("app", "env", "--app", "shop", "--json");
+  expect(JSON.parse(json.stdout.toString())).toEqual({
+    ...{ variables: ["LOG_LEVEL"], secrets: [] },
+    staged: { set: ["LOG_LEVEL"], unset: [] },
+  });
+  const nothing = await shell.run("app", "env", "--stage", "--app", "shop");
+  expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining("NAME=VALUE") as string]);
+});
+
+test("app env of an app without a release stages what its first deploy has", async () => {
+  const { server, shell } = await serving({ ...exampleOf(App), release: null });
+  await using _server = server;
+  await using _shell = shell;
+  const { code, stderr } = await shell.run("app", "env", "A=1", "--app", "shop");
+  expect([code, stderr]).toEqual([0, "No release of shop is live yet; its next deploy has the change.\n"]);
+  expect(made(server)).toEqual(["GET /v1/apps/shop", "PATCH /v1/apps/shop"]);
 });
 
 test("a secret of an app is set and deployed, or staged", async () => {

@@ -1,10 +1,13 @@
 // The environment of an app: its variables, secrets of its own, and microVMs for commands by hand.
 
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { App } from "@skerry/contract/apps/app";
 import type { Release } from "@skerry/contract/apps/release";
+import { SkerryError } from "@skerry/contract/errors";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { useApps, WEB } from "./support/apps.ts";
+import { openReplica } from "./support/replica.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -139,4 +142,39 @@ test("one-offs are few at once, end by themselves, and go with their app", async
   await world.call<App>("DELETE", "/v1/apps/shop");
   for (let tries = 0; tries < 4; tries += 1) await turn();
   expect(others.filter((id) => world.host.vms.has(id))).toEqual([]);
+});
+
+test("requests at once over two replicas make no more one-offs than there may be, and leave no other machine", async () => {
+  await using other = await openReplica(world);
+  await newApp();
+  await untilLive(await deploy());
+  const answers = await Promise.all(
+    Array.from({ length: 16 }, (_, n) =>
+      world.call<Machine>("POST", ONE_OFFS, { body: {}, url: n % 2 === 0 ? world.url : other.url }),
+    ),
+  );
+  const made = answers.filter(({ status }) => status === 201);
+  expect(made).toHaveLength(10);
+  for (const { status, body } of answers)
+    if (status !== 201)
+      expect(body).toMatchObject({ code: "quota_exceeded", context: { quota: "one_offs", used: 10 } });
+  const path = `/v1/machines?owner=app:${(await getApp()).id}&limit=100`;
+  const { body } = await world.call<{ items: Machine[] }>("GET", path);
+  const oneOffs = body.items.filter(({ name }) => name?.includes("/one_off.") === true);
+  expect(oneOffs.map(({ id }) => id).toSorted()).toEqual(made.map(({ body: { id } }) => id).toSorted());
+});
+
+test("a one-off that its host does not start is no one-off any more", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  world.host.failures.set("start", new SkerryError("host_unavailable", "The host is tired."));
+  const answers = await Promise.all(
+    Array.from({ length: 3 }, () => world.call("POST", ONE_OFFS, { body: {} })),
+  );
+  world.host.failures.clear();
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+  await turn();
+  await turn();
+  const { rows } = await sql`select 1 from app_instances where group_name = 'one_off'`.execute(world.db);
+  expect(rows).toEqual([]);
 });

@@ -104,7 +104,13 @@ test("a release that can never start fails its deploy with the error that a mach
   await world.call("PATCH", limits, { body: { quota_machines: 0 } });
   const refused = await deploy();
   await turn();
-  expect(await getDeploy(refused)).toMatchObject({ status: "failed", reason: { code: "quota_exceeded" } });
+  expect(await getDeploy(refused)).toMatchObject({
+    status: "failed",
+    reason: {
+      code: "quota_exceeded",
+      message: expect.stringMatching(/web\.1 could not be started: .* 0 of 0 machines/),
+    },
+  });
   await world.call("PATCH", limits, { body: { quota_machines: null } });
   world.host.memoryMib = 1_000;
   await world.beat();

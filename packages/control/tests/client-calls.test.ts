@@ -203,6 +203,7 @@ const collections = [
   "tokens",
 ];
 const watched = [
+  "apps",
   "backgroundServices",
   "builds",
   "hosts",

@@ -12,6 +12,7 @@ import { MEMBERS_MAX } from "../src/organizations/members.ts";
 import { FAILED_MAX } from "../src/sandboxes/ended-sandboxes.ts";
 import { builtTemplate, newBuild } from "./support/builds.ts";
 import { Members } from "./support/members.ts";
+import { endingsIn } from "./support/row-endings.ts";
 import { rowBounds, TABLE_MAX_BYTES } from "./support/row-bounds.ts";
 import { tableSizes } from "./support/table-sizes.ts";
 import { useWorld } from "./support/world.ts";
@@ -77,60 +78,7 @@ async function copy(
   }
 }
 
-/** By table: makes a row that is over, and says which rows are, and by which columns they differ. */
-const endings: Readonly<
-  Record<string, () => Promise<{ isOver: ReturnType<typeof sql>; since: string; own?: string }>>
-> = {
-  sandboxes: async () => {
-    const { id } = await world.createSandbox();
-    await world.call("DELETE", `/v1/sandboxes/${id}`);
-    return { isOver: sql`status = 'destroyed'`, since: "destroyed_at" };
-  },
-  kept_executions: async () => {
-    const { id } = await world.createSandbox();
-    const body = { command: "true", keep_output: true };
-    await world.call("POST", `/v1/sandboxes/${id}/executions`, { body });
-    await world.call("DELETE", `/v1/sandboxes/${id}`);
-    return { isOver: sql`ended_at is not null`, since: "ended_at" };
-  },
-  machines: async () => {
-    const { id } = await world.createMachine();
-    await world.call("DELETE", `/v1/machines/${id}`);
-    return { isOver: sql`status = 'destroyed'`, since: "destroyed_at" };
-  },
-  snapshots: async () => {
-    const { id } = await world.createSandbox();
-    const taken = await world.call<{ id: string }>("POST", `/v1/sandboxes/${id}/snapshots`, { body: {} });
-    await world.call("DELETE", `/v1/snapshots/${taken.body.id}`);
-    return { isOver: sql`status = 'deleted'`, since: "deleted_at" };
-  },
-  templates: async () => {
-    await builtTemplate(world);
-    for (const part of ["template_hosts", "template_tags", "template_frozen"])
-      await sql`delete from ${sql.table(part)}`.execute(world.db);
-    await sql`update templates set status = 'deleted', deleted_at = now()`.execute(world.db);
-    return { isOver: sql`status = 'deleted'`, since: "deleted_at" };
-  },
-  builds: async () => {
-    await builtTemplate(world);
-    return { isOver: sql`finished_at is not null`, since: "finished_at" };
-  },
-  e2b_builds: async () => {
-    await sql`insert into e2b_builds (id, org_id, name, tags, body) values ('bld_1', ${world.orgId}, 'x', '[]', '{}')`.execute(
-      world.db,
-    );
-    return { isOver: sql`true`, since: "created_at" };
-  },
-  api_tokens: async () => {
-    const minted = await world.call<{ id: string }>("POST", "/v1/auth/tokens", { body: {} });
-    await world.call("DELETE", `/v1/auth/tokens/${minted.body.id}`);
-    return { isOver: sql`revoked_at is not null`, since: "revoked_at" };
-  },
-  idempotency_keys: async () => {
-    await world.call("POST", "/v1/auth/tokens", { body: {}, headers: { "idempotency-key": "one" } });
-    return { isOver: sql`true`, since: "created_at", own: "key" };
-  },
-};
+const endings = endingsIn(world);
 
 const ruled = Object.entries(rowBounds).flatMap(([table, bound]) =>
   bound?.kept === undefined ? [] : [[table, bound.kept] as const],

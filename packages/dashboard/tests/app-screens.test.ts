@@ -21,6 +21,45 @@ test("an app is created, and its page says how it is deployed", async () => {
   expect(await dashboard.faults()).toEqual([]);
 });
 
+test("apps that others create, deploy and delete are shown as they change, and are listed once", async () => {
+  const { page } = dashboard;
+  const reads: string[] = [];
+  page.on("request", (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith("/v1/apps")) reads.push(pathname);
+  });
+  await newApp("first");
+  await dashboard.logIn(world.token, "/apps");
+  const main = page.getByRole("main");
+  await main.getByRole("link", { name: "first", exact: true }).waitFor();
+  await page.getByRole("banner").getByText("● live").waitFor();
+  await newApp();
+  const row = main.getByRole("row").filter({ hasText: "shop" });
+  await row.waitFor();
+  expect(await main.getByRole("row").allInnerTexts()).toEqual([
+    expect.stringContaining("Name"),
+    expect.stringContaining("shop"),
+    expect.stringContaining("first"),
+  ]);
+  await untilLive(await deploy());
+  await row.getByText("live").waitFor();
+  await world.call("DELETE", "/v1/apps/first");
+  await turn();
+  await main.getByRole("link", { name: "first", exact: true }).waitFor({ state: "detached" });
+  expect(reads).toEqual(["/v1/apps"]);
+});
+
+test("the page of an app that is gone says so", async () => {
+  const { page } = dashboard;
+  const { id } = await newApp();
+  await dashboard.logIn(world.token, `/apps/${id}`);
+  await page.getByText("skerry deploy --app shop").waitFor();
+  await page.getByRole("banner").getByText("● live").waitFor();
+  await world.call("DELETE", "/v1/apps/shop");
+  await turn();
+  await page.getByText("It is not there any more.").waitFor();
+});
+
 test("a deploy is followed on the page, and what serves leads to its machine", async () => {
   const { page } = dashboard;
   await newApp();

@@ -49,6 +49,12 @@ export const flags = {
       kind: "boolean",
       placeholder: "maintenance",
     },
+    {
+      field: "env_changes",
+      help: "variables for the next deploy, beside those that wait for it already: its release has them set, or without them where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again",
+      kind: "pairs",
+      placeholder: "KEY=VALUE",
+    },
   ],
   getAppLogs: [
     {
@@ -406,6 +412,12 @@ export const flags = {
       help: "null takes the installation's setting again",
       kind: "number",
       placeholder: "tokens",
+    },
+    {
+      field: "quota_apps",
+      help: "null takes the installation's setting again",
+      kind: "number",
+      placeholder: "apps",
     },
   ],
   getUsage: [

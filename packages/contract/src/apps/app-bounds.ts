@@ -12,8 +12,6 @@ export const EDGE_ROUTES_MAX = 20_000;
 export const TCP_PORTS_MAX = 1_000;
 export const ORGANIZATION_TCP_PORTS_MAX = 10;
 
-/** Apps of an organization. */
-export const APPS_MAX = 100;
 export const APP_NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$";
 export const GROUP_PATTERN = "^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$";
 /** Groups of an app. */

@@ -2,7 +2,7 @@
 
 import { Type, type Static } from "typebox";
 import { exampleIds } from "../example-ids.ts";
-import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { EnvChange, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { pageOf } from "../page.ts";
 import { APP_NAME_PATTERN, GROUP_PATTERN, GROUPS_MAX, SCALE_MAX } from "./app-bounds.ts";
@@ -38,6 +38,11 @@ export const AppUpdateRequest = named(
   {
     scale: Type.Optional({ ...Scale, description: "Of these groups; the others stay as they are." }),
     maintenance: Type.Optional(Type.Boolean({ description: MAINTENANCE })),
+    env_changes: Type.Optional({
+      ...EnvChange,
+      description:
+        "Variables for the next deploy, beside those that wait for it already: its release has them set, or without them where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again.",
+    }),
   },
   { scale: { web: 3 } },
 );
@@ -83,6 +88,10 @@ export const App = named(
     }),
     scale: Scale,
     maintenance: Type.Boolean({ description: MAINTENANCE }),
+    staged_variables: Type.Object(
+      { set: Type.Array(Type.String()), unset: Type.Array(Type.String()) },
+      { ...closed, description: "Names of variables that the next deploy sets or takes away." },
+    ),
     release: Nullable(
       Type.Integer({ description: "Number of the release that is live; null: none is yet." }),
     ),
@@ -99,6 +108,7 @@ export const App = named(
     ports: [],
     scale: { web: 1 },
     maintenance: false,
+    staged_variables: { set: ["LOG_LEVEL"], unset: [] },
     release: 42,
     deploy: { ...exampleOf(Deploy), status: "live", finished_at: "2026-11-20T16:41:12.123Z" },
     instances: [

@@ -190,7 +190,7 @@ export const DeployCreateRequest = named(
     env_changes: Type.Optional(
       Type.Record(Type.String(), Nullable(Type.String()), {
         description:
-          "Variables that are set beside those of `env`, or of the release before; null takes one away.",
+          "Variables that are set beside those of `env`, or of the release before, and those that wait for the deploy; null takes one away.",
       }),
     ),
     secrets: Type.Optional(secretsRequest),

@@ -1,6 +1,8 @@
 // What has changed in an organization, as `GET /v1/events` tells it. (The log of one VM's life is something else: `vms/events.ts`.) No schema library in
 // here: a schema could not say that the kind decides what the resource is, and clients should know.
 
+import type { App } from "../apps/app.ts";
+import type { Deploy } from "../apps/deploy.ts";
 import type { Build } from "../builds/build.ts";
 import type { Host } from "../hosts/host.ts";
 import type { Machine } from "../machines/machine.ts";
@@ -17,6 +19,8 @@ export interface ResourceOfKind {
   readonly snapshot: Snapshot;
   readonly template: Template;
   readonly build: Build;
+  readonly app: App;
+  readonly deploy: Deploy;
   readonly host: Host;
   readonly move: Move;
   readonly background_service: BackgroundService;
@@ -29,6 +33,8 @@ export const resourceEventKinds: readonly ResourceEventKind[] = [
   "snapshot",
   "template",
   "build",
+  "app",
+  "deploy",
   "host",
   "move",
   "background_service",

@@ -52,6 +52,7 @@ const exampleLimits = {
     builds: { limit: 8, used: 1 },
     template_gib: { limit: 100, used: 3 },
     tokens: { limit: 1_000, used: 5 },
+    apps: { limit: 100, used: 1 },
   },
 };
 

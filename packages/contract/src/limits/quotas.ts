@@ -22,6 +22,7 @@ export const quotaNames = [
   "builds",
   "template_gib",
   "tokens",
+  "apps",
 ] as const;
 export type QuotaName = (typeof quotaNames)[number];
 
@@ -50,6 +51,7 @@ export const limitDefaults = {
   quota_template_gib: 100,
   // More than a busy CI has at once with a token for each job; each valid token costs memory in every replica that sees it.
   quota_tokens: 1_000,
+  quota_apps: 100,
 } as const;
 export type LimitName = keyof typeof limitDefaults;
 export type OrganizationLimits = Readonly<Record<LimitName, number>>;

@@ -11,7 +11,7 @@ import { edgeDoors } from "../hosts/host-rows.ts";
 import { destroyMachine } from "../machines/destroy-machine.ts";
 import { resourceCaller, stopOwnedMachine } from "../machines/owned-machines.ts";
 import { forgetSecrets, ofApp } from "../secrets/secrets.ts";
-import { abandonedBuilds, changeApp, noteBuilt, proceed, removeApp, watch } from "./app-store.ts";
+import { abandonedBuilds, changeApp, lockApp, noteBuilt, proceed, removeApp, watch } from "./app-store.ts";
 import { insertInstance, setInstanceState } from "./instance-store.ts";
 import { appWork, isAnyOnItsWay, isRunnable, orphans, type AppWork, type Orphan } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
@@ -108,7 +108,7 @@ async function leftovers(context: Context, busy: ReadonlySet<string>): Promise<P
   ];
 }
 
-/** A release command that has begun is not run a second time, and a one-off may be about to get its row. */
+/** A release command that has begun is not run a second time, and a one-off of the version before may be about to get its row. */
 async function takeIn(context: Context, { id, org_id, app_id, name, release }: Orphan): Promise<number> {
   const job = jobOf(name);
   if (job === undefined || release === null)
@@ -267,9 +267,11 @@ async function advance(
   app: AppWork,
   to: (AppAction & { kind: "proceed" })["to"],
 ): Promise<void> {
-  const { id, deploy } = app;
+  const { id, deploy, org_id: orgId } = app;
   if (deploy === undefined) return;
   await context.db.transaction().execute(async (transaction) => {
+    // As calls do, before the deploy.
+    await lockApp(transaction, orgId, id);
     const moved = await proceed(transaction, deploy, to);
     if (moved?.status !== "live") return;
     await changeApp(transaction, id, { live: deploy.release });

@@ -70,13 +70,14 @@ export const appOperations = {
     path: "/v1/apps/:id",
     tag: "apps",
     summary: "Change an app",
-    description: "A scale is carried out at once, with instances of the release that is live.",
+    description:
+      "A scale is carried out at once, with instances of the release that is live; variables wait for the next deploy.",
     ...path,
     body: AppUpdateRequest,
     answers: { 200: App },
     access: write,
     audit: { action: "app.update", resource: "app" },
-    errors: ["app_not_found", "app_deleting"],
+    errors: ["app_not_found", "app_deleting", "invalid_env"],
   },
   deleteApp: {
     surface: "v1",
@@ -100,7 +101,7 @@ export const appOperations = {
     tag: "apps",
     summary: "Deploy a release",
     description:
-      "Makes the next release, and brings instances of it in the place of those before, which go on serving until the new ones have passed their checks. What the request leaves out is that of the release before, or of `release`. A deploy that is under way is superseded. With secrets it needs `secrets:read` as well.",
+      "Makes the next release, and brings instances of it in the place of those before, which go on serving until the new ones have passed their checks. What the request leaves out is that of the release before, or of `release`. It takes over variables that wait for a deploy, unless `release` is another one than the live one. A deploy that is under way is superseded. With secrets it needs `secrets:read` as well.",
     ...path,
     body: DeployCreateRequest,
     largeBody: largeBuild,

@@ -32,13 +32,6 @@ export async function listApps(
   return rows;
 }
 
-export async function countApps(db: Queries, orgId: string): Promise<number> {
-  const { rows } = await sql<{
-    count: number;
-  }>`select count(*)::int as count from apps where org_id = ${orgId}`.execute(db);
-  return rows[0]?.count ?? 0;
-}
-
 /**
  * Undefined where the organization has an app of this name. It has no address where another app has its
  * label.
@@ -65,13 +58,14 @@ export async function lockApp(transaction: Queries, orgId: string, id: string): 
 export async function changeApp(
   db: Queries,
   id: string,
-  change: Partial<Pick<AppRow, "scale" | "status" | "live" | "maintenance">>,
+  change: Partial<Pick<AppRow, "scale" | "status" | "live" | "maintenance" | "staged_env">>,
 ): Promise<void> {
-  const { scale, status, live, maintenance } = change;
+  const { scale, status, live, maintenance, staged_env: staged } = change;
   await sql`
     update apps set scale = coalesce(${scale === undefined ? null : JSON.stringify(scale)}::jsonb, scale),
       status = coalesce(${status ?? null}, status), live = coalesce(${live ?? null}::int, live),
-      maintenance = coalesce(${maintenance ?? null}::boolean, maintenance)
+      maintenance = coalesce(${maintenance ?? null}::boolean, maintenance),
+      staged_env = coalesce(${staged === undefined ? null : JSON.stringify(staged)}::jsonb, staged_env)
     where id = ${id}`.execute(db);
 }
 

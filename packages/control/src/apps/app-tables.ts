@@ -21,6 +21,9 @@ export interface StoredManifest {
   readonly timeout: string;
 }
 
+/** Null takes a variable away. */
+export type EnvChanges = Readonly<Record<string, string | null>>;
+
 export interface ReleaseSecret extends AskedSecret {
   /** It was a secret of the app alone. */
   readonly own?: true;
@@ -35,12 +38,21 @@ declare module "../db/database.ts" {
       status: "active" | "deleting";
       label: string | null;
       scale: Json<Readonly<Record<string, number>>>;
+      staged_env: Json<EnvChanges>;
       live: number | null;
       maintenance: Generated<boolean>;
       next_release: Generated<number>;
       crashes: Generated<number>;
       start_after: Generated<Date>;
       created_at: Generated<Date>;
+    };
+    app_changes: {
+      id: string;
+      org_id: string;
+      version: Generated<number>;
+      changed_in: Generated<string>;
+      changed_seq: Generated<string>;
+      gone_at: ColumnType<Date | null, never, Date | null>;
     };
     releases: {
       app_id: string;
@@ -68,6 +80,7 @@ declare module "../db/database.ts" {
       previous: ColumnType<number | null, never, number | null>;
       watched_until: ColumnType<Date | null, never, Date | null>;
       is_rollback: Generated<boolean>;
+      staged_env: Json<EnvChanges> | null;
     };
     app_instances: {
       machine_id: string;

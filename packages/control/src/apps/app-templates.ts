@@ -13,15 +13,15 @@ export function templateNameOf({ name }: Pick<AppRow, "name">): string {
 
 /**
  * Deletes versions that deploys of the app have built and that no release and no deploy has any more; of an app
- * that is being deleted, all. Others of the name are the organization's own.
+ * that is being deleted, all. One that the organization has given a tag is its own from then on.
  */
 export async function forgetTemplates(
   context: Context,
-  app: Pick<AppRow, "id" | "org_id" | "name" | "status">,
+  app: Pick<AppRow, "id" | "org_id" | "status">,
 ): Promise<void> {
   const { rows } = await sql<{ id: string }>`
-    select id from templates t where org_id = ${app.org_id} and name = ${templateNameOf(app)} and status = 'ready'
-      and exists (select 1 from deploys where app_id = ${app.id} and build_id = t.build_id)
+    select id from templates t where org_id = ${app.org_id} and owner_id = ${app.id} and status = 'ready'
+      and not exists (select 1 from template_tags where template_id = t.id)
       and (${app.status === "deleting"} or not exists (select 1 from releases where app_id = ${app.id} and template = t.id)
         and not exists (select 1 from deploys join builds on builds.id = deploys.build_id
           where app_id = ${app.id} and deploys.finished_at is null and template_id = t.id))`.execute(

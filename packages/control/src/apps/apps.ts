@@ -1,19 +1,17 @@
 // Apps as callers ask for them.
 
-import { APPS_MAX } from "@skerry/contract/apps/app-bounds";
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
+import { checkAppQuota } from "../capacity/app-quota.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import type { Creation } from "../idempotency/create-once.ts";
 import { lockOrganization } from "../limits/organization-limits.ts";
-import { boundReached } from "../limits/quota-exceeded.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import {
   changeApp,
-  countApps,
   findApp,
   insertApp,
   lastDeploys,
@@ -25,6 +23,7 @@ import {
 import { instancesOf, type InstanceRow } from "./instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
+import { shownStaged, stage } from "./staged-env.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
 import { tcpPortsOf, type TcpPortRow } from "./tcp-ports.ts";
 
@@ -38,8 +37,7 @@ export function appCreation(
       context.db.transaction().execute(async (transaction) => {
         if (!(await lockOrganization(transaction, orgId)))
           throw new SkerryError("organization_not_found", "There is no such organization.");
-        const used = await countApps(transaction, orgId);
-        if (used >= APPS_MAX) throw boundReached({ quota: "apps", nouns: "apps", used, limit: APPS_MAX });
+        await checkAppQuota(context, transaction, orgId);
         const row = await insertApp(transaction, { id: newId("app"), org_id: orgId, name, scale });
         if (row === undefined)
           throw new SkerryError("name_taken", `The organization has an app "${name}".`, {
@@ -72,15 +70,17 @@ export async function updateApp(
   context: Context,
   { orgId }: Caller,
   id: string,
-  { scale = {}, maintenance }: AppUpdateRequest,
+  { scale = {}, maintenance, env_changes: changes }: AppUpdateRequest,
 ): Promise<App> {
   const row = await changing(context, orgId, {
     id,
-    make: (transaction, app) =>
-      changeApp(transaction, id, {
+    make: async (transaction, app) => {
+      if (changes !== undefined) await stage(transaction, app, changes);
+      await changeApp(transaction, id, {
         scale: { ...app.scale, ...scale },
         ...(maintenance !== undefined && { maintenance }),
-      }),
+      });
+    },
   });
   return shownOne(context, row);
 }
@@ -116,7 +116,7 @@ async function shownOne(context: Context, row: AppRow): Promise<App> {
   return app ?? shownApp(context, row, { deploy: undefined, instances: [], ports: [] });
 }
 
-async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
+export async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
   const { db } = context;
   const ids = rows.map(({ id }) => id);
   const [deploys, instances, ports] = await Promise.all([
@@ -150,6 +150,7 @@ function shownApp(context: Context, row: AppRow, { deploy, instances, ports }: R
   const { port } = context.apps;
   return {
     ...{ id, name, status, scale, maintenance },
+    staged_variables: shownStaged(row),
     host,
     url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
     ports: ports.map(({ group_name: group, port: at }) => ({ group, port: at })),

@@ -22,6 +22,7 @@ import {
 import { setInstanceState } from "./instance-store.ts";
 import type { AppWork } from "./app-facts.ts";
 import { DEPLOYER } from "./app-rows.ts";
+import { giveBack } from "./staged-env.ts";
 import type { PreparationAction } from "./prepare-deploy.ts";
 import type { AppAction, InstanceFact } from "./reconcile-facts.ts";
 
@@ -39,8 +40,11 @@ export async function fail(
     last_lines: instance === undefined ? [...lastLines] : await printedBy(context, app, instance),
   };
   await context.db.transaction().execute(async (transaction) => {
+    // As calls do, before the deploy.
+    await lockApp(transaction, app.org_id, app.id);
     const failed = await proceed(transaction, deploy, "failed", reason);
     if (failed === undefined) return;
+    await giveBack(transaction, failed);
     if (instance?.end !== undefined) await setInstanceState(transaction, instance.machine_id, "failed");
     const act = { service: DEPLOYER, action: "deploy.fail", resource: "deploy" } as const;
     await recordOwnActs(transaction, act, [{ id: deploy.id, org_id: app.org_id }]);
@@ -80,6 +84,7 @@ async function bringBack(
     // Otherwise the instance that failed would wait until the end of the watch for one in its place.
     if (before === undefined) return unwatch(transaction, watched);
     if ((await proceed(transaction, watched, "rolled_back", reason)) === undefined) return;
+    await giveBack(transaction, watched);
     const { template, env, secrets, manifest } = before;
     const release = await insertRelease(transaction, app, {
       ...{ template, env, secrets, manifest },

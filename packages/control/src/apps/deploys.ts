@@ -19,6 +19,7 @@ import { getTemplate } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import {
+  activeDeploy,
   findDeploy,
   findRelease,
   insertDeploy,
@@ -33,10 +34,11 @@ import {
 } from "./app-store.ts";
 import { templateNameOf } from "./app-templates.ts";
 import { ownSecretNames } from "./app-secrets.ts";
-import type { ReleaseSecret } from "./app-tables.ts";
+import type { EnvChanges, ReleaseSecret } from "./app-tables.ts";
 import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
 import { readManifest } from "./deploy-params.ts";
 import { takePorts } from "./tcp-ports.ts";
+import { giveBack, takeOver, withChanges } from "./staged-env.ts";
 
 /** Its environment, secrets and manifest together. Twenty of each app are kept. */
 export const RELEASE_MAX_BYTES = 64 * 1024;
@@ -51,12 +53,14 @@ export function deployCreation(
   return {
     async create(attempt) {
       const app = await getAppRow(context.db, caller, appId);
-      const { build, ...release } = await newRelease(context, caller, { app, request });
+      const { build, staged, ...release } = await newRelease(context, caller, { app, request });
       const write = async (transaction: Queries): Promise<Deploy> => {
         const locked = await lockApp(transaction, caller.orgId, appId);
         if (locked === undefined) throw appNotFound(appId);
         refuseDeleting(locked);
         await takePorts(context, transaction, { app: locked, manifest: release.manifest });
+        const superseded = await activeDeploy(transaction, appId);
+        if (superseded !== undefined) await giveBack(transaction, superseded);
         const number = await insertRelease(transaction, locked, { ...release, created_by: caller.userId });
         const row = await insertDeploy(
           transaction,
@@ -66,6 +70,7 @@ export function deployCreation(
           },
           parseDuration(release.manifest.timeout) ?? 0,
         );
+        await takeOver(transaction, row, staged);
         const shown = shownDeploy(row);
         await attempt.done(transaction, shown);
         return shown;
@@ -100,24 +105,44 @@ async function newRelease(
   context: Context,
   caller: Caller,
   { app, request }: Wanted,
-): Promise<NewRelease & { readonly build: Build | undefined }> {
+): Promise<NewRelease & { readonly build: Build | undefined; readonly staged: EnvChanges }> {
   const { template, image, build: asked, release } = request;
-  if ([template, image, asked, release].filter((one) => one !== undefined).length !== 1)
-    throw new SkerryError("bad_request", "Nothing says, or several fields say, what is deployed.", {
-      remediation: 'Give exactly one of "template", "image", "build" and "release".',
-      context: { field: "template" },
-    });
+  requireOneBeginning(request);
   const before = await releaseBefore(context, app.id, release ?? app.live);
   if (release !== undefined && (before?.template ?? null) === null) throw releaseNotFound(release);
-  const content = contentOf(request, { before, own: await ownSecretNames(context, caller, app.id) });
+  const staged = await stagedFor(context.db, app, release);
+  const own = await ownSecretNames(context, caller, app.id);
+  const content = contentOf(request, { before, own, staged });
   await checkContent(context, caller, { app, content });
-  if (release !== undefined) return { template: before?.template ?? null, ...content, build: undefined };
-  if (template !== undefined)
-    return { template: await versionOf(context, caller, template), ...content, build: undefined };
+  const rest = { ...content, staged, build: undefined };
+  if (release !== undefined) return { ...rest, template: before?.template ?? null };
+  if (template !== undefined) return { ...rest, template: await versionOf(context, caller, template) };
   const name = templateNameOf(app);
   const wish = { ...(image === undefined ? asked : { image }), name };
-  const build = await buildCreation(context, caller, wish).create(new Attempt(undefined, () => undefined));
-  return { template: build.template_id, ...content, build };
+  const creation = buildCreation(context, caller, { request: wish, ownerId: app.id });
+  const build = await creation.create(new Attempt(undefined, () => undefined));
+  return { ...rest, template: build.template_id, build };
+}
+
+function requireOneBeginning({ template, image, build, release }: DeployCreateRequest): void {
+  if ([template, image, build, release].filter((one) => one !== undefined).length === 1) return;
+  throw new SkerryError("bad_request", "Nothing says, or several fields say, what is deployed.", {
+    remediation: 'Give exactly one of "template", "image", "build" and "release".',
+    context: { field: "template" },
+  });
+}
+
+/**
+ * Those that wait, and those of the deploy that is about to be superseded. None where an earlier release comes
+ * back: it comes as it was.
+ */
+async function stagedFor(
+  db: Queries,
+  { id, live, staged_env: staged }: AppRow,
+  release: number | undefined,
+): Promise<EnvChanges> {
+  if (release !== undefined && release !== live) return {};
+  return { ...(await activeDeploy(db, id))?.staged_env, ...staged };
 }
 
 async function releaseBefore(
@@ -137,6 +162,13 @@ function releaseNotFound(number: number): SkerryError {
 
 type Content = Omit<NewRelease, "template">;
 
+interface Given {
+  readonly before: ReleaseRow | undefined;
+  /** Names of the app's own secrets. */
+  readonly own: readonly string[];
+  readonly staged: EnvChanges;
+}
+
 function contentOf(
   {
     template: _template,
@@ -148,27 +180,16 @@ function contentOf(
     secrets,
     ...manifest
   }: DeployCreateRequest,
-  { before, own }: { readonly before: ReleaseRow | undefined; readonly own: readonly string[] },
+  { before, own, staged }: Given,
 ): Content {
   const asked = (secrets ?? before?.secrets ?? []).filter(
     (one: ReleaseSecret) => one.own !== true && !own.includes(one.as ?? one.name),
   );
   return {
-    env: checkEnv(changed(env ?? before?.env ?? {}, changes)),
+    env: checkEnv(withChanges(env ?? before?.env ?? {}, { ...staged, ...changes })),
     secrets: [...asked, ...own.map((name) => ({ name, own: true as const }))],
     manifest: readManifest(manifest, before?.manifest),
   };
-}
-
-function changed(
-  env: Readonly<Record<string, string>>,
-  changes: NonNullable<DeployCreateRequest["env_changes"]>,
-): Record<string, string> {
-  const kept = Object.entries(env).filter(([name]) => changes[name] === undefined);
-  const set = Object.entries(changes).flatMap(([name, value]) =>
-    value === null ? [] : [[name, value] as const],
-  );
-  return Object.fromEntries([...kept, ...set]);
 }
 
 /** Secrets of the release before need the scope, too: who says the command reads them. */
@@ -231,7 +252,12 @@ export async function cancelDeploy(context: Context, caller: Caller, ref: Deploy
         remediation: "Deploy an earlier release to go back to it.",
         context: { status: row.status },
       });
-    const canceled = await proceed(context.db, row, "canceled");
+    const canceled = await context.db.transaction().execute(async (transaction) => {
+      await lockApp(transaction, caller.orgId, ref.id);
+      const over = await proceed(transaction, row, "canceled");
+      if (over !== undefined) await giveBack(transaction, over);
+      return over;
+    });
     if (canceled === undefined) continue;
     context.wake(DEPLOYER);
     return shownDeploy(canceled);

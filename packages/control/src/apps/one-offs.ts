@@ -7,12 +7,14 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Machine } from "@skerry/contract/machines/machine";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
 import type { Creation } from "../idempotency/create-once.ts";
 import { boundReached } from "../limits/quota-exceeded.ts";
 import { createMachine, type NewMachineRequest } from "../machines/machine-creation.ts";
 import { machineOf } from "../machines/machines.ts";
 import { releaseToRun } from "./app-facts.ts";
-import { DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
+import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "./app-rows.ts";
+import { lockApp } from "./app-store.ts";
 import { insertInstance, instancesOf, setInstanceState } from "./instance-store.ts";
 import { ownSecretNames } from "./app-secrets.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
@@ -39,21 +41,38 @@ export function oneOffCreation(
         throw new SkerryError("release_not_found", "No release of the app is live yet.", {
           remediation: "Deploy one first.",
         });
-      const used = (await instancesOf(context.db, [appId])).filter(
-        ({ group_name: group }) => group === ONE_OFF,
-      ).length;
-      if (used >= ONE_OFFS_MAX)
-        throw boundReached({ quota: "one_offs", nouns: "one-off microVMs", used, limit: ONE_OFFS_MAX });
       const seat = { group: ONE_OFF, number: 1 + Math.floor(Math.random() * NUMBER_MAX) };
       const own = await ownSecretNames(context, caller, appId);
       const request = { ...machineRequest(app, release, { seat, own }), ...(size !== undefined && { size }) };
       const owner = { kind: "app", id: app.id, name: app.name } as const;
-      const { id, ...row } = await createMachine(context, { caller, request, owner, timing }, attempt);
-      const instance = { machine_id: id, app_id: appId, release: release.number };
-      await insertInstance(context.db, { ...instance, group_name: seat.group, number: seat.number });
-      return machineOf({ id, ...row });
+      const instance = {
+        app_id: appId,
+        release: release.number,
+        group_name: seat.group,
+        number: seat.number,
+      };
+      const beside = (transaction: Queries, id: string) =>
+        takeSeat(transaction, caller, { ...instance, machine_id: id });
+      return machineOf(await createMachine(context, { caller, request, owner, timing, beside }, attempt));
     },
   };
+}
+
+/** Under the app's lock, so that no number of requests at once gets more than there may be. */
+async function takeSeat(
+  transaction: Queries,
+  { orgId }: Caller,
+  instance: Parameters<typeof insertInstance>[1],
+): Promise<void> {
+  const { app_id: id } = instance;
+  const app = await lockApp(transaction, orgId, id);
+  if (app === undefined) throw appNotFound(id);
+  refuseDeleting(app);
+  const others = await instancesOf(transaction, [id]);
+  const used = others.filter(({ group_name: group }) => group === ONE_OFF).length;
+  if (used >= ONE_OFFS_MAX)
+    throw boundReached({ quota: "one_offs", nouns: "one-off microVMs", used, limit: ONE_OFFS_MAX });
+  await insertInstance(transaction, instance);
 }
 
 /** The deployer takes it away at once. */

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
 import { appDeployer } from "./app-deployer.ts";
 import { proxyHealthChecker } from "./proxy-health.ts";
+import { goneApps } from "./gone-apps.ts";
 import { appRoutes, appVmRoutes } from "./app-routes.ts";
 
 declare module "../context.ts" {
@@ -29,7 +30,9 @@ export const appsRoom = {
       make: proxyHealthChecker,
     },
   ],
+  kept: { goneApps },
   async onOrganizationDeleted(transaction, orgId) {
     await sql`delete from apps where org_id = ${orgId}`.execute(transaction);
+    await sql`delete from app_changes where org_id = ${orgId}`.execute(transaction);
   },
 } satisfies Manifest;

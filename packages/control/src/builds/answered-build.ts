@@ -66,7 +66,7 @@ async function versionAskedFor(
   );
   return findVersion(
     context,
-    { org_id: caller.orgId, name: params.name, tag: params.tag, request },
+    { org_id: caller.orgId, name: params.name, tag: params.tag, owner_id: params.ownerId, request },
     { keys, hostIds: hosts.map(({ id }) => id) },
   );
 }
@@ -74,12 +74,19 @@ async function versionAskedFor(
 /** The version that has all of these, can take the tag, and is on one of these hosts. */
 async function findVersion(
   context: Context,
-  { org_id, name, tag, request }: Pick<BuildRow, "org_id" | "name" | "tag" | "request">,
+  {
+    org_id,
+    name,
+    tag,
+    owner_id,
+    request,
+  }: Pick<BuildRow, "org_id" | "name" | "tag" | "owner_id" | "request">,
   { keys, hostIds }: { readonly keys: readonly (string | null)[]; readonly hostIds: readonly string[] },
 ): Promise<Version | undefined> {
   const known = keys.filter((key) => key !== null);
   if (!usesCache(context, request) || known.length === 0) return undefined;
-  const version = await templateByKey(context.db, { orgId: org_id, name }, { keys: known, hostIds });
+  const wanted = { orgId: org_id, name, ownerId: owner_id };
+  const version = await templateByKey(context.db, wanted, { keys: known, hostIds });
   return version !== undefined && canBeTagged(version, tagsOf({ tag, request })) ? version : undefined;
 }
 

@@ -23,14 +23,8 @@ import { writeBuild, type NewBuild as WrittenBuild } from "./write-build.ts";
 import { SkerryError } from "@skerry/contract/errors";
 import { holdSnapshotOn } from "../snapshots/hold-snapshot.ts";
 
-/** `id`: that the build gets, where it was given away before. */
-export function buildCreation(
-  context: Context,
-  caller: Caller,
-  request: BuildRequest,
-  id?: string,
-): Creation<Build> {
-  return { create: (attempt) => createBuild(context, { caller, request, id }, attempt) };
+export function buildCreation(context: Context, caller: Caller, build: AskedBuild): Creation<Build> {
+  return { create: (attempt) => createBuild(context, { caller, ...build }, attempt) };
 }
 
 /** The same once more. What was sent as its context is not kept, so that has to come again. */
@@ -48,7 +42,8 @@ export function buildRetry(context: Context, caller: Caller, id: string): Creati
           },
         );
       const { push, ...request } = row.request;
-      if (push === undefined) return createBuild(context, { caller, request }, attempt);
+      if (push === undefined)
+        return createBuild(context, { caller, request, ownerId: row.owner_id }, attempt);
       const { name: _name, ...bounds } = request;
       const again = { ...bounds, image: push.image };
       return createPush(context, { caller, template: push.template_id, request: again }, attempt);
@@ -56,18 +51,24 @@ export function buildRetry(context: Context, caller: Caller, id: string): Creati
   };
 }
 
-interface NewBuild {
-  readonly caller: Caller;
+interface AskedBuild {
   readonly request: BuildRequest;
-  readonly id?: string | undefined;
+  /** The build gets it, where it was given away before. */
+  readonly id?: string;
+  /** Resource that the version is for. */
+  readonly ownerId?: string | null;
+}
+
+interface NewBuild extends AskedBuild {
+  readonly caller: Caller;
 }
 
 async function createBuild(
   context: Context,
-  { caller, request, id = newId("build") }: NewBuild,
+  { caller, request, id = newId("build"), ownerId = null }: NewBuild,
   attempt: Attempt,
 ): Promise<Build> {
-  const params = await readBuildParams(context, caller, request);
+  const params = { ...(await readBuildParams(context, caller, request)), ownerId };
   const answered = await answerAtOnce(context, { caller, params, id }, attempt);
   if (answered !== undefined) {
     context.metrics.buildSteps.add(answered.steps.length, "hit");

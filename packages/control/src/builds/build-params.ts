@@ -42,6 +42,8 @@ const ANYWHERE = "base";
 export interface BuildParams {
   readonly name: string;
   readonly tag: string;
+  /** Resource that the version is for; null: it is the organization's own. */
+  readonly ownerId: string | null;
   readonly request: BuildRequest;
   readonly plan: BuildPlan;
   readonly config: TemplateConfig;
@@ -63,7 +65,7 @@ export async function readBuildParams(
   context: Context,
   caller: Caller,
   asked: BuildRequest,
-): Promise<BuildParams> {
+): Promise<Omit<BuildParams, "ownerId">> {
   const builtIn = await builtInNames(context);
   const from = asked.from ?? (await templateOfDockerfile(context, caller, asked.dockerfile, builtIn));
   const request = from === undefined ? asked : { ...asked, from };

@@ -16,7 +16,7 @@ import { cancelBuild } from "./cancel-build.ts";
 import { pushCreation } from "./push-creation.ts";
 
 export const buildRoutes = routes(buildOperations, (context) => ({
-  createTemplate: (request) => buildCreation(context, callerOf(request), request.body),
+  createTemplate: (request) => buildCreation(context, callerOf(request), { request: request.body }),
   pushTemplate: (request) => pushCreation(context, callerOf(request), request.params.template, request.body),
   listBuilds: (request) => listBuildsOf(context, callerOf(request), request.query),
   getBuild: async (request) => (await getBuild(context, callerOf(request), request.params.id)).build,

@@ -81,7 +81,7 @@ function readPush(
   const tag = isNamed ? parseTemplateName(template).tag : own.tags[0];
   return {
     params: {
-      ...{ name, config, tag: tag ?? DEFAULT_TAG, stepTimeoutMs: null },
+      ...{ name, config, tag: tag ?? DEFAULT_TAG, ownerId: null, stepTimeoutMs: null },
       request: { name, ...bounds, push: { template_id: id, image } },
       plan: planPush({ template: id, image, config: plannedConfig(config), createdAt: own.created_at }),
     },

@@ -226,6 +226,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
       transaction,
       {
         ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
+        owner_id: row.owner_id,
         command,
         key: wholeKey(keys, { config: row.config, sizes: row.request.sizes }),
         digest: versionDigest({ layers: image.layers.map(({ digest }) => digest), config }),

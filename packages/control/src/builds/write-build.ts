@@ -15,7 +15,7 @@ export interface NewBuild {
   readonly orgId: string;
   readonly params: Pick<
     BuildParams,
-    "name" | "tag" | "plan" | "config" | "size" | "timeoutMs" | "stepTimeoutMs"
+    "name" | "tag" | "ownerId" | "plan" | "config" | "size" | "timeoutMs" | "stepTimeoutMs"
   > & { readonly request: StoredBuildRequest };
   readonly hostId: string;
   readonly egress: Egress;
@@ -38,14 +38,14 @@ const FORGOTTEN_MAX = 2;
 export async function writeBuild(transaction: Queries, build: NewBuild): Promise<BuildRow> {
   await sweepBuilds(transaction, build.orgId, FORGOTTEN_MAX);
   const { params, origin, cached, isCarriedOut } = build;
-  const { name, tag, request, config, size, timeoutMs } = params;
+  const { name, tag, ownerId, request, config, size, timeoutMs } = params;
   const from = cached.at(-1);
   const target =
     from === undefined ? origin : { ...origin, on: { kind: "image", image: from.image } as const };
   const row = await insertBuild(
     transaction,
     {
-      ...{ id: build.id, org_id: build.orgId, name, tag },
+      ...{ id: build.id, org_id: build.orgId, name, tag, owner_id: ownerId },
       request: JSON.stringify(request),
       context: isCarriedOut && request.context === true ? "awaited" : "none",
       host_id: build.hostId,

@@ -18,6 +18,7 @@ import {
   type LimitChange,
 } from "../limits/organization-limits.ts";
 import { countValidTokens } from "../organizations/token-quota.ts";
+import { countApps } from "./app-quota.ts";
 import { heldBuilds } from "./build-quota.ts";
 import { heldSnapshots } from "./snapshot-quota.ts";
 import { held } from "./capacity-rows.ts";
@@ -30,6 +31,7 @@ export async function limitsReport({ db, limits: defaults }: Context, orgId: str
     ...(await heldSnapshots(db, orgId)),
     ...(await heldBuilds(db, orgId)),
     tokens: await countValidTokens(db, orgId),
+    apps: await countApps(db, orgId),
   };
   return {
     rates: fromNames(rateClasses, (name) => ({

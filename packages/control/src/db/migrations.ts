@@ -79,6 +79,9 @@ import { routePorts } from "./migrations/0083-route-ports.ts";
 import { instanceFaults } from "./migrations/0084-instance-faults.ts";
 import { tcpPorts } from "./migrations/0085-tcp-ports.ts";
 import { routeTraffic } from "./migrations/0086-route-traffic.ts";
+import { appChanges } from "./migrations/0087-app-changes.ts";
+import { stagedEnv } from "./migrations/0088-staged-env.ts";
+import { ownedTemplates } from "./migrations/0089-owned-templates.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -163,6 +166,9 @@ const migrations = [
   { number: 84, name: "instance-faults", text: instanceFaults },
   { number: 85, name: "tcp-ports", text: tcpPorts },
   { number: 86, name: "route-traffic", text: routeTraffic },
+  { number: 87, name: "app-changes", text: appChanges },
+  { number: 88, name: "staged-env", text: stagedEnv },
+  { number: 89, name: "owned-templates", text: ownedTemplates },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

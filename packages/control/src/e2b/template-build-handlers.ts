@@ -148,7 +148,10 @@ const startTemplateBuild: E2bHandler = async (context, request, reply) => {
     const [tag, ...more_tags] = asked.tags;
     const size = asked.size === null ? {} : { sizes: [asked.size], ...buildSizeFor(asked.size) };
     const named = { name: asked.name, ...(tag !== undefined && { tag }), more_tags };
-    const creation = buildCreation(context, caller, { ...named, ...native, ...size }, asked.id);
+    const creation = buildCreation(context, caller, {
+      request: { ...named, ...native, ...size },
+      id: asked.id,
+    });
     await createIdempotently(context, { request, reply }, creation);
     // The client waits for its answer, not for a microVM: it asks how far the build is.
     const { secretSha256 } = apiCredentials(context, request);

@@ -11,6 +11,7 @@ import type { Versioned } from "../api/versioned.ts";
 import { isOfOperator, operatorOnly } from "../api/authorize.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { findApps, findDeploys } from "../apps/changed-apps.ts";
 import { findBuilds } from "../builds/builds.ts";
 import { findHosts } from "../hosts/hosts.ts";
 import { findMachines } from "../machines/machines.ts";
@@ -38,6 +39,8 @@ export const eventSources = {
   machineSnapshot: { kind: "snapshot", scope: "machines:read", find: findSnapshots },
   template: { kind: "template", scope: "templates:read", find: findOwnTemplates },
   build: { kind: "build", scope: "templates:read", find: findBuilds },
+  app: { kind: "app", scope: "apps:read", find: findApps },
+  deploy: { kind: "deploy", scope: "apps:read", find: findDeploys },
   host: { kind: "host", scope: "hosts:read", find: (context, _orgId, ids) => findHosts(context, ids) },
   move: { kind: "move", scope: "hosts:read", find: (context, _orgId, ids) => findMoves(context, ids) },
   backgroundService: {

@@ -35,6 +35,8 @@ const tables: Readonly<Record<EventSource, ChangedTable>> = {
   machineSnapshot: { table: "snapshots", isOfOrganization: true, isShown: isSnapshotOf("machine") },
   template: { table: "templates", isOfOrganization: true },
   build: { table: "builds", isOfOrganization: true },
+  app: { table: "app_changes", isOfOrganization: true },
+  deploy: { table: "deploys", isOfOrganization: true },
   host: { table: "hosts", isOfOrganization: false },
   move: { table: "moves", isOfOrganization: false },
   backgroundService: {

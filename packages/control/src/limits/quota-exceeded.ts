@@ -13,12 +13,14 @@ const nounOf: Readonly<Record<QuotaName, string>> = {
   builds: "builds under way",
   template_gib: "GiB of templates",
   tokens: "valid tokens",
+  apps: "apps",
 };
 
 const remedies: Partial<Record<QuotaName, string>> = {
   tokens: "Revoke tokens that you no longer need",
   builds: "Wait until a build has ended, or cancel one",
   template_gib: "Delete templates that you no longer need, which `skerry template list` shows",
+  apps: "Delete apps that you no longer need, which `skerry app list` shows",
 };
 
 export function quotaExceeded(

@@ -43,17 +43,21 @@ export interface NewMachineRequest {
   readonly owner?: VmOwner;
   /** Others that do the same: it is placed apart from them. */
   readonly apart?: Apart;
+  /** Writes what its owner has of it, in the transaction that writes the machine. Where it throws there is none. */
+  readonly beside?: Beside;
 }
+
+type Beside = (transaction: Queries, machineId: string) => Promise<void>;
 
 export async function createMachine(
   context: Context,
-  { caller, request, timing, owner, apart }: NewMachineRequest,
+  { caller, request, timing, owner, apart, beside }: NewMachineRequest,
   attempt: Attempt,
 ): Promise<MachineRow> {
   const params = await readMachineParams(context, caller, { request, owner });
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await timing.measure("place", () =>
-      takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, apart, attempt }),
+      takeRoom(context, { caller, params: { ...params, owner: owner ?? null }, apart, attempt, beside }),
     );
     const from = fromOf(params.origin);
     return bringUp(context, row, { address, disk: "new", reason: null, timing, ...from });
@@ -65,12 +69,13 @@ interface Placing {
   readonly params: MachineParams & { readonly owner: VmOwner | null };
   readonly apart: Apart | undefined;
   readonly attempt: Attempt;
+  readonly beside: Beside | undefined;
 }
 
 /** Anywhere for a template, where its files are or can go for a snapshot. */
 function takeRoom(
   context: Context,
-  { caller, params, apart, attempt }: Placing,
+  { caller, params, apart, attempt, beside }: Placing,
 ): Promise<Reservation<MachineRow>> {
   const { origin, size } = params;
   const { orgId } = caller;
@@ -98,6 +103,7 @@ function takeRoom(
         snapshot_id: snapshotId,
       }),
       attempt.begun(transaction, vm.id),
+      beside?.(transaction, vm.id),
     ]);
     return written;
   };

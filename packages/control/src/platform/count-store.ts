@@ -47,12 +47,6 @@ export async function machineCount(db: Queries, orgId: string): Promise<number> 
   return rows[0]?.machines ?? 0;
 }
 
-export async function appCount(db: Queries, orgId: string): Promise<number> {
-  const { rows } = await sql<{ apps: number }>`
-    select count(*)::integer as apps from apps where org_id = ${orgId}`.execute(db);
-  return rows[0]?.apps ?? 0;
-}
-
 export async function sandboxCounts(
   db: Queries,
   orgId: string,

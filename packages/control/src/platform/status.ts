@@ -3,14 +3,15 @@
 import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import type { Status } from "@skerry/contract/platform/status";
 import { countsOf } from "@skerry/contract/counts";
-import { appCount, countedVmStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
+import { countApps } from "../capacity/app-quota.ts";
+import { countedVmStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
 import { lastBackupAt } from "../hosts/command-generation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 export async function getStatus(context: Context, caller: Caller): Promise<Status> {
   const [apps, counts, machines, hosts, lastBackup] = await Promise.all([
-    appCount(context.db, caller.orgId),
+    countApps(context.db, caller.orgId),
     sandboxCounts(context.db, caller.orgId),
     machineCount(context.db, caller.orgId),
     hostFigures(context.db),

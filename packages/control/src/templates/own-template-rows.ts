@@ -20,6 +20,7 @@ export interface NewTemplate extends Pick<
   | "config"
   | "disk_gib"
   | "build_id"
+  | "owner_id"
   | "command"
   | "key"
   | "source"
@@ -157,12 +158,17 @@ export async function templateByDigest(
 /** The newest version of this name that was made of the same, and that one of these hosts has. */
 export async function templateByKey(
   db: Queries,
-  { orgId, name }: { readonly orgId: string; readonly name: string },
+  {
+    orgId,
+    name,
+    ownerId,
+  }: { readonly orgId: string; readonly name: string; readonly ownerId: string | null },
   { keys, hostIds }: { readonly keys: readonly string[]; readonly hostIds: readonly string[] },
 ): Promise<(OwnTemplateRow & { readonly host_id: string }) | undefined> {
   const { rows } = await sql<OwnTemplateRow & { readonly host_id: string }>`
     select ${columns}, h.host_id from templates t join template_hosts h on h.template_id = t.id
-    where org_id = ${orgId} and name = ${name} and status = 'ready' and key = any(${keys}::text[])
+    where org_id = ${orgId} and name = ${name} and owner_id is not distinct from ${ownerId}::text
+      and status = 'ready' and key = any(${keys}::text[])
       and h.host_id = any(${hostIds}::text[])
     order by t.id desc limit 1`.execute(db);
   return rows[0];

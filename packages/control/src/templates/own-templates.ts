@@ -92,12 +92,16 @@ export async function publishTemplate(
   await tagVersion(transaction, template, tags);
 }
 
-/** These mean this version from now on, and so does `latest`. */
+/**
+ * These mean this version from now on, and so does `latest`. Tags are the organization's: one that an app has
+ * built gets none.
+ */
 export async function tagVersion(
   transaction: Queries,
-  { id, org_id, name }: Pick<OwnTemplateRow, "id" | "org_id" | "name">,
+  { id, org_id, name, owner_id: ownerId }: Pick<OwnTemplateRow, "id" | "org_id" | "name" | "owner_id">,
   tags: readonly string[],
 ): Promise<void> {
+  if (ownerId !== null) return;
   const named = { orgId: org_id, name, templateId: id };
   for (const one of new Set([...tags, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
 }

@@ -9,13 +9,9 @@ import {
   SECRETS_MAX,
 } from "@skerry/contract/secrets/secret-bounds";
 import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-credential";
-import {
-  APPS_MAX,
-  ORGANIZATION_TCP_PORTS_MAX,
-  GROUPS_MAX,
-  ROUTES_MAX,
-} from "@skerry/contract/apps/app-bounds";
+import { ORGANIZATION_TCP_PORTS_MAX, GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
 import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
+import { goneApps } from "../../src/apps/gone-apps.ts";
 import { ENDED_MAX } from "../../src/apps/instance-store.ts";
 import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
@@ -37,6 +33,8 @@ import { endedExecutions } from "../../src/vms/executions/kept-execution-store.t
 import { deletedTemplates } from "../../src/templates/deleted-templates.ts";
 
 const MIB = 1024 * 1024;
+/** Of an environment as it is stored. */
+const STAGED_MAX_BYTES = 56 * 1024;
 const limits = limitDefaults;
 
 /** What all tokens of an organization may do in ten minutes. */
@@ -90,16 +88,28 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 300,
     because: "The newest of each VM are kept (0051-bounded-rows.ts), for as long as its row is there.",
   },
-  apps: { rows: APPS_MAX, rowBytes: 1_000, because: "They have a bound." },
+  apps: {
+    rows: limits.quota_apps,
+    rowBytes: 1_000,
+    moreBytes: limits.quota_apps * STAGED_MAX_BYTES,
+    because: "They have a quota, and a bound each of variables that wait for a deploy.",
+  },
+  app_changes: {
+    ...keptBy(goneApps, 2 * CREATIONS, limits.quota_apps),
+    rowBytes: 200,
+    because: "One for each app, and of those that are gone the newest are kept.",
+  },
   releases: {
     // Those that run are kept beside the newest.
-    rows: APPS_MAX * (RELEASES_MAX + 10),
+    rows: limits.quota_apps * (RELEASES_MAX + 10),
     rowBytes: RELEASE_MAX_BYTES + 300,
     because: "The newest of each app are kept, and have a bound each.",
   },
   deploys: {
-    rows: APPS_MAX * (DEPLOYS_MAX + 1),
+    rows: limits.quota_apps * (DEPLOYS_MAX + 1),
     rowBytes: 1_500,
+    // The one that is under way, and one that is watched.
+    moreBytes: 2 * limits.quota_apps * STAGED_MAX_BYTES,
     because: "The newest of each app are kept.",
   },
   app_instances: {
@@ -112,20 +122,20 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     rowBytes: 200,
     because: "An organization has a bound of them.",
   },
-  routes: { rows: APPS_MAX * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
   route_traffic: {
-    rows: APPS_MAX * (ROUTES_MAX + 1) * 24 * 6,
+    rows: limits.quota_apps * (ROUTES_MAX + 1) * 24 * 6,
     rowBytes: 300,
     because: "A row for each ten minutes of a day in which a route of an app had answers.",
   },
+  routes: { rows: limits.quota_apps * ROUTES_MAX, rowBytes: 1_200, because: "An app has a bound of them." },
   app_traffic: {
-    rows: APPS_MAX * 24 * 12 * GROUPS_MAX,
+    rows: limits.quota_apps * 24 * 12 * GROUPS_MAX,
     rowBytes: 200,
     because:
       "A row for each five minutes of a day in which a group of an app had requests, of one release but while that changes.",
   },
   ended_instances: {
-    rows: APPS_MAX * (ENDED_MAX + 1),
+    rows: limits.quota_apps * (ENDED_MAX + 1),
     rowBytes: 3_000,
     because: "The newest of each app are kept, with the names of their secrets.",
   },

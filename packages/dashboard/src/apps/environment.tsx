@@ -40,6 +40,7 @@ export function Environment({ app, live }: EnvironmentProps) {
             "Secrets of the live release",
             live === undefined || live.secrets.length === 0 ? null : live.secrets.join(", "),
           ],
+          ["Changed by the next deploy", stagedText(app)],
         ]}
       />
       <details class="more">
@@ -78,6 +79,11 @@ export function Environment({ app, live }: EnvironmentProps) {
       </Waiting>
     </Panel>
   );
+}
+
+function stagedText({ staged_variables: { set, unset } }: App): string | null {
+  const words = [...set, ...unset.map((name) => `${name} is taken away`)];
+  return words.length === 0 ? null : words.join(", ");
 }
 
 function SetForm({ app, done }: { readonly app: App; readonly done: (text: string) => void }) {

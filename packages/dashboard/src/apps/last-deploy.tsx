@@ -22,7 +22,7 @@ const way = [
   "live",
 ] as const;
 
-export function LastDeploy({ app, reload }: { readonly app: App; readonly reload: () => void }) {
+export function LastDeploy({ app }: { readonly app: App }) {
   const { deploy } = app;
   if (deploy === null) return null;
   const { id, release, status, build_id: build } = deploy;
@@ -37,10 +37,7 @@ export function LastDeploy({ app, reload }: { readonly app: App; readonly reload
             needs="apps:write"
             confirm="What it has started is ended, and the release before goes on."
             request={requestOf("cancelDeploy", { at: [app.id, id] })}
-            run={async () => {
-              await skerry.apps.cancelDeploy(app.id, id);
-              reload();
-            }}
+            run={async () => void (await skerry.apps.cancelDeploy(app.id, id))}
           />
         )
       }

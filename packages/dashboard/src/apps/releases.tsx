@@ -10,10 +10,9 @@ import { When } from "../ui/when.tsx";
 interface ReleasesProps {
   readonly app: App;
   readonly releases: readonly Release[];
-  readonly reload: () => void;
 }
 
-export function Releases({ app, releases, reload }: ReleasesProps) {
+export function Releases({ app, releases }: ReleasesProps) {
   if (releases.length === 0) return null;
   return (
     <Panel title="Releases">
@@ -27,7 +26,7 @@ export function Releases({ app, releases, reload }: ReleasesProps) {
             <code>{one.template ?? "not built"}</code>,
             Object.keys(one.manifest.processes ?? {}).join(", "),
             <When at={one.created_at} />,
-            one.template !== null && <Again {...{ app, reload }} number={one.number} />,
+            one.template !== null && <Again app={app} number={one.number} />,
           ],
         }))}
       />
@@ -39,7 +38,7 @@ interface AgainProps extends Omit<ReleasesProps, "releases"> {
   readonly number: number;
 }
 
-function Again({ app, number, reload }: AgainProps) {
+function Again({ app, number }: AgainProps) {
   return (
     <Action
       label="Deploy again"
@@ -50,10 +49,7 @@ function Again({ app, number, reload }: AgainProps) {
         json: { release: number },
         cli: command("skerry rollback", String(number), "--app", app.name),
       })}
-      run={async () => {
-        await skerry.apps.deploy(app.id, { release: number });
-        reload();
-      }}
+      run={async () => void (await skerry.apps.deploy(app.id, { release: number }))}
     />
   );
 }

@@ -1,6 +1,7 @@
 import type { App, Release } from "@skerry/sdk";
 import { SCALE_MAX } from "@skerry/contract/apps/app-bounds";
 import { skerry } from "../api.ts";
+import { resources } from "../live/resources.ts";
 import { command } from "../ui/copy-as.tsx";
 import { Form, type Given } from "../ui/form.tsx";
 import { requestOf } from "../ui/request-of.ts";
@@ -8,11 +9,10 @@ import { requestOf } from "../ui/request-of.ts";
 interface ScaleProps {
   readonly app: App;
   readonly live: Release;
-  readonly reload: () => void;
 }
 
 /** A field for each group of the live release. */
-export function Scale({ app, live, reload }: ScaleProps) {
+export function Scale({ app, live }: ScaleProps) {
   const groups = Object.keys(live.manifest.processes ?? {});
   const field = { description: "Instances that serve.", minimum: 0, maximum: SCALE_MAX };
   const scaleOf = (given: Given) =>
@@ -37,8 +37,7 @@ export function Scale({ app, live, reload }: ScaleProps) {
           });
         }}
         send={async (given) => {
-          await skerry.apps.update(app.id, { scale: scaleOf(given) });
-          reload();
+          resources.app.put(await skerry.apps.update(app.id, { scale: scaleOf(given) }));
         }}
       />
     </details>

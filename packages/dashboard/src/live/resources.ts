@@ -62,6 +62,8 @@ export const resources = {
   snapshot: new Resources<"snapshot">(byId),
   template: new Resources<"template">(byId),
   build: new Resources<"build">(byId),
+  app: new Resources<"app">(byId),
+  deploy: new Resources<"deploy">(byId),
   host: new Resources<"host">(byId),
   move: new Resources<"move">(byId),
   background_service: new Resources<"background_service">(({ name }) => name),

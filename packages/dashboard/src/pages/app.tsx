@@ -7,63 +7,54 @@ import { LastDeploy } from "../apps/last-deploy.tsx";
 import { Releases } from "../apps/releases.tsx";
 import { Scale } from "../apps/scale.tsx";
 import { Ways } from "../apps/ways.tsx";
+import { resources } from "../live/resources.ts";
 import { useLoaded } from "../live/use-loaded.ts";
-import { go, href, type Params } from "../router.ts";
+import { go, type Params } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { command, CopyAs } from "../ui/copy-as.tsx";
 import { Copy } from "../ui/copy.tsx";
-import { Empty, Page } from "../ui/page.tsx";
+import { DetailPage } from "../ui/detail-page.tsx";
+import { Empty } from "../ui/page.tsx";
 import { requestOf } from "../ui/request-of.ts";
-import { StatusMark } from "../ui/status-mark.tsx";
-import { Waiting } from "../ui/waiting.tsx";
 import { When } from "../ui/when.tsx";
 
-/** A deploy takes seconds. */
-const EVERY_MS = 1_000;
-
 export function View({ params: { id = "" } }: { readonly params: Params }) {
-  const app = useLoaded(`app ${id}`, (signal) => skerry.apps.get(id, { signal }), { everyMs: EVERY_MS });
-  const number = app.value?.deploy?.release ?? 0;
-  const releases = useLoaded(`releases of ${id} to ${number}`, (signal) =>
+  return (
+    <DetailPage
+      id={id}
+      read={async (asked, signal) => resources.app.put(await skerry.apps.get(asked, { signal }))}
+      list={{ path: "/apps", title: "Apps" }}
+      nameOf={({ name }) => name}
+      actions={(app) => <Actions app={app} />}
+    >
+      {(app) => <Content app={app} />}
+    </DetailPage>
+  );
+}
+
+function Content({ app }: { readonly app: App }) {
+  const { id, deploy, name, release, url } = app;
+  const releases = useLoaded(`releases of ${id} to ${deploy?.release ?? 0}`, (signal) =>
     collected(skerry.apps.releases(id, { signal })),
   );
-  const above = <a href={href("/apps")}>Apps</a>;
-  const { value } = app;
-  if (value === undefined)
-    return (
-      <Page title={above} name={id}>
-        <Waiting of={app}>{null}</Waiting>
-      </Page>
-    );
-  const live = releases.value?.find((one) => one.number === value.release);
+  const live = releases.value?.find((one) => one.number === release);
   return (
-    <Page
-      name={value.name}
-      title={
-        <>
-          {above} / {value.name} <StatusMark status={value.status} />
-        </>
-      }
-      actions={<Actions app={value} />}
-    >
+    <>
       <p class="muted">
-        {value.url === null ? "no address" : <a href={value.url}>{value.url}</a>} · <code>{value.id}</code>{" "}
-        <Copy text={value.id} label="the id" /> created <When at={value.created_at} />
+        {url === null ? "no address" : <a href={url}>{url}</a>} · <code>{id}</code>{" "}
+        <Copy text={id} label="the id" /> created <When at={app.created_at} />
       </p>
-      {value.deploy === null && (
-        <Empty
-          what="It runs nothing before its first deploy."
-          command={`skerry deploy --app ${value.name}`}
-        />
+      {deploy === null && (
+        <Empty what="It runs nothing before its first deploy." command={`skerry deploy --app ${name}`} />
       )}
-      <LastDeploy app={value} reload={app.reload} />
-      <Ways app={value} live={live}>
-        {live !== undefined && <Scale app={value} live={live} reload={app.reload} />}
+      <LastDeploy app={app} />
+      <Ways app={app} live={live}>
+        {live !== undefined && <Scale app={app} live={live} />}
       </Ways>
-      {value.deploy !== null && <AppLog app={value} />}
-      <Releases app={value} releases={releases.value ?? []} reload={app.reload} />
-      <Environment app={value} live={live} />
-    </Page>
+      {deploy !== null && <AppLog app={app} />}
+      <Releases app={app} releases={releases.value ?? []} />
+      <Environment app={app} live={live} />
+    </>
   );
 }
 

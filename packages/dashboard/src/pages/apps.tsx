@@ -1,9 +1,8 @@
 import type { App } from "@skerry/sdk";
 import { schema } from "openapi:AppCreateRequest";
 import { skerry } from "../api.ts";
-import { collected } from "../apps/collected.ts";
 import { servingText } from "../apps/serving.ts";
-import { useLoaded } from "../live/use-loaded.ts";
+import { useAll } from "../live/use-all.ts";
 import { go, href } from "../router.ts";
 import { command, CopyAs } from "../ui/copy-as.tsx";
 import { Form } from "../ui/form.tsx";
@@ -14,10 +13,8 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { Waiting } from "../ui/waiting.tsx";
 import { When } from "../ui/when.tsx";
 
-const EVERY_MS = 3_000;
-
 export function View() {
-  const apps = useLoaded("apps", (signal) => collected(skerry.apps.list({ signal })), { everyMs: EVERY_MS });
+  const apps = useAll("app", (signal) => skerry.apps.list({ signal }));
   const request = requestOf("listApps", { cli: "skerry app list" });
   return (
     <Page title="Apps" name="Apps" actions={<CopyAs request={request} />}>

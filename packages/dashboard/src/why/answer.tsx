@@ -1,18 +1,17 @@
-import type { ResourceEventKind } from "@skerry/sdk";
 import { useLoaded } from "../live/use-loaded.ts";
 import type { ResourceOf } from "../live/resources.ts";
 import { href } from "../router.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
-import { readBecause } from "./read-because.ts";
+import { readBecause, type ExplainedKind } from "./read-because.ts";
 
-export interface Subject<Kind extends ResourceEventKind> {
+export interface Subject<Kind extends ExplainedKind> {
   readonly kind: Kind;
   readonly of: ResourceOf<Kind>;
 }
 
 /** Read when it is shown, and again when what it is about has changed. */
-export function Answer<Kind extends ResourceEventKind>({ kind, of }: Subject<Kind>) {
+export function Answer<Kind extends ExplainedKind>({ kind, of }: Subject<Kind>) {
   const { value, error } = useLoaded(`why ${"id" in of ? of.id : of.name} ${of.status}`, (signal) =>
     readBecause(kind, of, signal),
   );

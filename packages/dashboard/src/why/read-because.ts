@@ -20,12 +20,15 @@ import { whySnapshot } from "./why-snapshot.ts";
 const EVENTS_READ = 20;
 const HOSTS_MAX = 500;
 
-type Reader<Kind extends ResourceEventKind> = (
+/** Kinds whose states need a sentence. A deploy says itself why it failed. */
+export type ExplainedKind = Exclude<ResourceEventKind, "app" | "deploy">;
+
+type Reader<Kind extends ExplainedKind> = (
   resource: ResourceOf<Kind>,
   signal: AbortSignal,
 ) => Promise<Because>;
 
-const readers: { readonly [Kind in ResourceEventKind]: Reader<Kind> } = {
+const readers: { readonly [Kind in ExplainedKind]: Reader<Kind> } = {
   sandbox: async (sandbox, signal) =>
     whySandbox(
       sandbox,
@@ -66,7 +69,7 @@ const readers: { readonly [Kind in ResourceEventKind]: Reader<Kind> } = {
 };
 
 /** Rejects like the requests that it makes. */
-export function readBecause<Kind extends ResourceEventKind>(
+export function readBecause<Kind extends ExplainedKind>(
   kind: Kind,
   resource: ResourceOf<Kind>,
   signal: AbortSignal,

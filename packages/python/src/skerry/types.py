@@ -1003,6 +1003,8 @@ ResourceEventKind = Literal[
     "snapshot",
     "template",
     "build",
+    "app",
+    "deploy",
     "host",
     "move",
     "background_service",
@@ -1230,6 +1232,11 @@ class AppPorts(TypedDict):
     port: int
 
 
+class AppStagedVariables(TypedDict):
+    set: List[str]
+    unset: List[str]
+
+
 class AppDeployReason(TypedDict):
     code: AppDeployReasonCode
     message: str
@@ -1291,6 +1298,8 @@ class App(TypedDict):
     scale: Dict[str, int]
     #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
     maintenance: bool
+    #: Names of variables that the next deploy sets or takes away.
+    staged_variables: AppStagedVariables
     #: Number of the release that is live; null: none is yet.
     release: Optional[int]
     #: The last one.
@@ -1389,6 +1398,9 @@ class AppUpdateRequest(TypedDict, total=False):
     scale: Dict[str, int]
     #: Requests are answered with 503 `app_in_maintenance`, and its instances get none.
     maintenance: bool
+    #: Variables for the next deploy, beside those that wait for it already: its release has them set, or without them
+    #: where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again.
+    env_changes: Dict[str, Optional[str]]
 
 
 class AuditEventActor(TypedDict):
@@ -1998,7 +2010,8 @@ class DeployCreateRequest(TypedDict, total=False):
     release: int
     #: Environment of all instances. Default: that of the release before.
     env: Dict[str, str]
-    #: Variables that are set beside those of `env`, or of the release before; null takes one away.
+    #: Variables that are set beside those of `env`, or of the release before, and those that wait for the deploy; null
+    #: takes one away.
     env_changes: Dict[str, Optional[str]]
     #: Secrets of the organization to have in the environment. Each start gives it their versions of that moment. Needs
     #: the scope `secrets:read` as well, because what runs in the VM reads them.
@@ -2749,6 +2762,12 @@ class LimitsQuotasTokens(TypedDict):
     used: int
 
 
+class LimitsQuotasApps(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class LimitsQuotas(TypedDict):
     sandboxes: LimitsQuotasSandboxes
     machines: LimitsQuotasMachines
@@ -2761,6 +2780,7 @@ class LimitsQuotas(TypedDict):
     builds: LimitsQuotasBuilds
     template_gib: LimitsQuotasTemplateGib
     tokens: LimitsQuotasTokens
+    apps: LimitsQuotasApps
 
 
 class Limits(TypedDict):
@@ -2803,6 +2823,8 @@ class LimitsChangeRequest(TypedDict, total=False):
     quota_template_gib: Optional[int]
     #: Null takes the installation's setting again.
     quota_tokens: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_apps: Optional[int]
 
 
 class LoginCode(TypedDict):
@@ -3408,6 +3430,12 @@ class OrganizationLimitsQuotasTokens(TypedDict):
     used: int
 
 
+class OrganizationLimitsQuotasApps(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class OrganizationLimitsQuotas(TypedDict):
     sandboxes: OrganizationLimitsQuotasSandboxes
     machines: OrganizationLimitsQuotasMachines
@@ -3420,6 +3448,7 @@ class OrganizationLimitsQuotas(TypedDict):
     builds: OrganizationLimitsQuotasBuilds
     template_gib: OrganizationLimitsQuotasTemplateGib
     tokens: OrganizationLimitsQuotasTokens
+    apps: OrganizationLimitsQuotasApps
 
 
 class OrganizationLimitsExceptions(TypedDict, total=False):
@@ -3440,6 +3469,7 @@ class OrganizationLimitsExceptions(TypedDict, total=False):
     quota_builds: int
     quota_template_gib: int
     quota_tokens: int
+    quota_apps: int
 
 
 class OrganizationLimits(TypedDict):

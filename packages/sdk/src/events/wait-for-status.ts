@@ -1,7 +1,8 @@
 // The wait for a status of a resource. It asks again and again: a stream of events each would soon be one
 // too many.
 
-import { isBuildOver, type BuildStatus } from "@skerry/contract/builds/build-status";
+import { deployStatuses, isDeployOver } from "@skerry/contract/apps/deploy-status";
+import { buildStatuses, isBuildOver } from "@skerry/contract/builds/build-status";
 import type { ResourceEventKind } from "@skerry/contract/events/resource-event";
 import { SkerryStatusError } from "../errors/errors.ts";
 import type { CallOptions } from "../http/http.ts";
@@ -40,28 +41,27 @@ export async function waitForStatus<One extends Resource & { readonly status: st
   }
 }
 
-/** Whether its status stays as it is without a further call. */
+/** Statuses that stay without a further call. */
+const ended: { readonly [Kind in ResourceEventKind]: readonly string[] } = {
+  app: [],
+  background_service: [],
+  build: buildStatuses.filter(isBuildOver),
+  deploy: deployStatuses.filter(isDeployOver),
+  host: [],
+  machine: ["destroyed", "failed"],
+  move: ["canceled", "done", "failed"],
+  sandbox: ["destroyed", "failed"],
+  snapshot: ["failed"],
+  template: [],
+};
+
 function hasEnded(kind: ResourceEventKind, resource: { readonly status: string }): boolean {
   const { status } = resource;
-  switch (kind) {
-    case "build":
-      return isBuildOver(status as BuildStatus);
-    case "move":
-      return ["canceled", "done", "failed"].includes(status);
-    case "sandbox":
-      return ["destroyed", "failed"].includes(status);
-    case "snapshot":
-      return status === "failed";
-    case "machine": {
-      // Its policy may start one that has failed again.
-      const { restart_at: restart, waits_for: waits } = fieldsOf(resource);
-      return status === "destroyed" || (status === "failed" && restart == null && waits == null);
-    }
-    case "background_service":
-    case "host":
-    case "template":
-      return false;
-  }
+  if (!ended[kind].includes(status)) return false;
+  if (kind !== "machine" || status !== "failed") return true;
+  // Its policy may start one that has failed again.
+  const { restart_at: restart, waits_for: waits } = fieldsOf(resource);
+  return restart == null && waits == null;
 }
 
 function fieldsOf(resource: object): Readonly<Record<string, unknown>> {

@@ -9,6 +9,8 @@ import type { DeployCreateRequest, Release } from "@skerry/contract/apps/release
 import type { Route, RouteCreateRequest } from "@skerry/contract/apps/route";
 import type { Machine } from "@skerry/contract/machines/machine";
 import type { Secret, SecretDeleted, SecretList, SecretSetRequest } from "@skerry/contract/secrets/secret";
+import { followResource } from "../events/follow-resource.ts";
+import { waitForStatus, type Status, type WaitOptions } from "../events/wait-for-status.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "../http/http.ts";
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
@@ -87,11 +89,12 @@ export class Apps {
   }
 
   /**
-   * Change an app. A scale is carried out at once, with instances of the release that is live.
+   * Change an app. A scale is carried out at once, with instances of the release that is live;
+   * variables wait for the next deploy.
    *
    * Needs the scope `apps:write`.
    *
-   * Errors of its own: `app_not_found`, `app_deleting`.
+   * Errors of its own: `app_not_found`, `app_deleting`, `invalid_env`.
    */
   update(id: string, changes: AppUpdateRequest, options: CallOptions = {}): Promise<App> {
     return this.http.json<App>({ method: "PATCH", path: `/v1/apps/${segment(id)}`, json: changes }, options);
@@ -112,7 +115,8 @@ export class Apps {
   /**
    * Deploy a release. Makes the next release, and brings instances of it in the place of those
    * before, which go on serving until the new ones have passed their checks. What the request
-   * leaves out is that of the release before, or of `release`. A deploy that is under way is
+   * leaves out is that of the release before, or of `release`. It takes over variables that wait
+   * for a deploy, unless `release` is another one than the live one. A deploy that is under way is
    * superseded. With secrets it needs `secrets:read` as well.
    *
    * Needs the scope `apps:write`.
@@ -366,5 +370,18 @@ export class Apps {
       { method: "DELETE", path: `/v1/apps/${segment(id)}/one-offs/${segment(machine)}` },
       options,
     );
+  }
+
+  /** Gives the app as it is now, and again with each change of it, until `signal` aborts. */
+  follow(id: string, options: CallOptions = {}): AsyncGenerator<App, void> {
+    return followResource(this.http, "app", { id: id, read: (id, own) => this.get(id, own) }, options);
+  }
+
+  /**
+   * Resolves when its `status` is `until`, or one of them. Throws `SkerryStatusError` where it has
+   * ended in another one.
+   */
+  wait(id: string, until: Status<App>, options: WaitOptions = {}): Promise<App> {
+    return waitForStatus("app", { id: id, read: (id, own) => this.get(id, own) }, until, options);
   }
 }

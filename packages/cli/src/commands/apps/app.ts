@@ -31,7 +31,8 @@ export function registerAppCommands(program: Command, cli: Cli): void {
   );
   addListCommand<App>(app, cli, {
     description: "List the apps of the organization.",
-    examples: ["skerry app list", "skerry app list --json | jq -r '.items[].url'"],
+    examples: ["skerry app list", "skerry app list --watch", "skerry app list --json | jq -r '.items[].url'"],
+    watched: ["app"],
     read: ({ apps }, _query, options) => apps.list(options),
     columns: [
       ["NAME", ({ name }) => name],

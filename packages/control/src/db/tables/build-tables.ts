@@ -31,6 +31,8 @@ declare module "../database.ts" {
       org_id: string;
       name: string;
       tag: string;
+      /** Resource that the version is for, which gets no tag; null: it is the organization's own. */
+      owner_id: string | null;
       request: Json<StoredBuildRequest>;
       status: BuildStatus;
       version: Generated<number>;

@@ -25,6 +25,8 @@ declare module "../database.ts" {
       /** The image that it was made of. */
       source: ColumnType<PulledImage | null, string | null, never>;
       build_id: string;
+      /** Resource that had it built, such as an app; null: it is the organization's own. */
+      owner_id: string | null;
       /** Command of the image that it was made of; null: none, or not known. */
       command: string | null;
       /** Cache key of all that the template was made of; null: not known. */

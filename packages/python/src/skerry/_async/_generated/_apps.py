@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import AsyncIterator, List, Mapping, Optional, cast
+from typing import AsyncIterator, List, Mapping, Optional, Sequence, Union, cast
 
 from ..._page import Page
 from ..._paths import segment
@@ -12,6 +12,7 @@ from ...types import (
     AppList,
     AppLogs,
     AppMetrics,
+    AppStatus,
     Deploy,
     DeployCreateRequest,
     DeployList,
@@ -27,6 +28,7 @@ from ...types import (
 )
 from .._http import AsyncHttp
 from .._streams import every_item
+from .._wait import WAIT_S, wait_for_status
 
 
 class AsyncApps:
@@ -77,19 +79,25 @@ class AsyncApps:
         return await self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
 
     async def update(
-        self, id: str, *, scale: Optional[Mapping[str, int]] = None, maintenance: Optional[bool] = None
+        self,
+        id: str,
+        *,
+        scale: Optional[Mapping[str, int]] = None,
+        maintenance: Optional[bool] = None,
+        env_changes: Optional[Mapping[str, Optional[str]]] = None,
     ) -> App:
-        """Change an app. A scale is carried out at once, with instances of the release that is live.
+        """Change an app. A scale is carried out at once, with instances of the release that is live; variables wait
+        for the next deploy.
 
         Needs the scope ``apps:write``.
 
-        Errors of its own: ``app_not_found``, ``app_deleting``.
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``invalid_env``.
         """
         return await self._http.json(
             Request(
                 "PATCH",
                 f"/v1/apps/{segment(id)}",
-                json={"scale": scale, "maintenance": maintenance},
+                json={"scale": scale, "maintenance": maintenance, "env_changes": env_changes},
             ),
             App,
         )
@@ -107,8 +115,8 @@ class AsyncApps:
     async def deploy(self, id: str, request: DeployCreateRequest, *, idempotency_key: Optional[str] = None) -> Deploy:
         """Deploy a release. Makes the next release, and brings instances of it in the place of those before, which go
         on serving until the new ones have passed their checks. What the request leaves out is that of the release
-        before, or of ``release``. A deploy that is under way is superseded. With secrets it needs ``secrets:read``
-        as well.
+        before, or of ``release``. It takes over variables that wait for a deploy, unless ``release`` is another one
+        than the live one. A deploy that is under way is superseded. With secrets it needs ``secrets:read`` as well.
 
         Needs the scope ``apps:write``.
 
@@ -389,3 +397,10 @@ class AsyncApps:
         Errors of its own: ``app_not_found``, ``machine_not_found``.
         """
         await self._http.done(Request("DELETE", f"/v1/apps/{segment(id)}/one-offs/{segment(machine)}"))
+
+    async def wait(
+        self, id: str, until: Union[AppStatus, Sequence[AppStatus]], *, timeout_s: float = WAIT_S
+    ) -> App:
+        """Returns when its ``status`` is ``until``, or one of them. Raises ``SkerryStatusError`` where it has ended in another one, and
+        after ``timeout_s`` seconds."""
+        return await wait_for_status("app", self.get, id, until, timeout_s)
