@@ -37,7 +37,7 @@ export const calls: Readonly<Record<string, ApiCall>> = {
     operation: "getAppLogs",
     summary: "Read the log of an app",
     parameters: ["id"],
-    query: ["lines", "since", "until", "grep", "group", "instance", "release"],
+    query: ["lines", "since", "until", "grep", "group", "instance", "release", "deploy", "level"],
   },
   "apps.metrics": {
     operation: "getAppMetrics",

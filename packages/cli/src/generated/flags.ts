@@ -53,7 +53,7 @@ export const flags = {
   getAppLogs: [
     {
       field: "lines",
-      help: "the last lines of all instances together. With grep, since or until the lines of each instance that are looked through, and 10000 by default",
+      help: "the last lines of all instances together. With grep, level, since or until the lines of each instance that are looked through, and 10000 by default",
       kind: "number",
       placeholder: "lines",
     },
@@ -83,6 +83,19 @@ export const flags = {
       placeholder: "instance",
     },
     { field: "release", help: "only instances of the release", kind: "number", placeholder: "release" },
+    {
+      field: "deploy",
+      help: "only instances of the release of the deploy with this id",
+      kind: "text",
+      placeholder: "deploy",
+    },
+    {
+      field: "level",
+      help: "only lines of at least this level. A line without one counts as info",
+      kind: "text",
+      placeholder: "word",
+      words: ["debug", "info", "warn", "error"],
+    },
   ],
   getAppMetrics: [
     {

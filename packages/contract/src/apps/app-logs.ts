@@ -2,13 +2,16 @@
 
 import { Type, type Static } from "typebox";
 import { CONSOLE_GREP_MAX_CHARS, CONSOLE_LINES_DEFAULT, CONSOLE_LINES_MAX } from "../bounds.ts";
-import { Nullable, Timestamp } from "../fields.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
 import { named } from "../named.ts";
 import { GROUP_PATTERN } from "./app-bounds.ts";
 
 const closed = { additionalProperties: false } as const;
 const time = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 100, description }));
+
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 export const AppLogsQuery = Type.Object(
   {
@@ -17,7 +20,7 @@ export const AppLogsQuery = Type.Object(
         minimum: 1,
         maximum: CONSOLE_LINES_MAX,
         default: CONSOLE_LINES_DEFAULT,
-        description: `The last lines of all instances together. With \`grep\`, \`since\` or \`until\` the lines of each instance that are looked through, and ${CONSOLE_LINES_MAX} by default.`,
+        description: `The last lines of all instances together. With \`grep\`, \`level\`, \`since\` or \`until\` the lines of each instance that are looked through, and ${CONSOLE_LINES_MAX} by default.`,
       }),
     ),
     since: time("Only lines that began at or after this time, in ISO 8601."),
@@ -40,6 +43,18 @@ export const AppLogsQuery = Type.Object(
       }),
     ),
     release: Type.Optional(Type.Integer({ minimum: 1, description: "Only instances of the release." })),
+    deploy: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: "Only instances of the release of the deploy with this id.",
+      }),
+    ),
+    level: Type.Optional(
+      OneOf(logLevels, {
+        description: "Only lines of at least this level. A line without one counts as `info`.",
+      }),
+    ),
   },
   closed,
 );
@@ -53,6 +68,11 @@ const AppLogLine = Type.Object(
     instance: Type.String({ description: "Group and number." }),
     machine_id: Type.String(),
     release: Type.Integer(),
+    level: Type.Unsafe<LogLevel | null>({
+      ...{ type: ["string", "null"], enum: [...logLevels, null] },
+      description:
+        "As JSON (`level`, `severity` or `lvl`, also pino's numbers), logfmt (`level=`) or a word at its beginning, such as `ERROR` or `[warn]`, says; null: the line says none.",
+    }),
     line: Type.String({ description: "Without its end. Bytes that are not UTF-8 are U+FFFD." }),
   },
   closed,
@@ -74,6 +94,7 @@ export const AppLogs = named(
         instance: "web.1",
         machine_id: "mch_01kb3x9c1e3g5j7m9p1r3t5v7x",
         release: 42,
+        level: null,
         line: "listening on 8080",
       },
     ],

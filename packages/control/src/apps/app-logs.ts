@@ -2,7 +2,7 @@
 // machines' hosts, and those of instances that are gone are kept by the hosts where they ran.
 
 import { sql } from "kysely";
-import type { AppLogs, AppLogsQuery } from "@skerry/contract/apps/app-logs";
+import type { AppLogs, AppLogsQuery, LogLevel } from "@skerry/contract/apps/app-logs";
 import { CONSOLE_LINES_DEFAULT, CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
 import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
 import { SkerryError } from "@skerry/contract/errors";
@@ -16,6 +16,8 @@ import { isWanted, linesOf, type LineFilter } from "../machines/log-lines.ts";
 import { readTime } from "../values/times.ts";
 import { redactorOfVm } from "../vms/vm-redactor.ts";
 import { getAppRow } from "./app-rows.ts";
+import { getDeploy } from "./deploys.ts";
+import { isAtLeast, levelOf } from "./log-level.ts";
 
 /** Bound of all lines of one answer. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
@@ -42,15 +44,15 @@ export async function readAppLogs(
   caller: Caller,
   { id, query, gone }: { readonly id: string; readonly query: AppLogsQuery; readonly gone: AbortSignal },
 ): Promise<AppLogs> {
-  await getAppRow(context.db, caller, id);
+  const chosen = await chosenInstances(context, caller, { id, query });
   const filter = filterOf(query);
   const readAt = new Date();
   const instances = (await instancesWithLogs(context.db, id, filter.since)).filter((one) =>
-    isAsked(one, query),
+    isAsked(one, chosen),
   );
-  const isSearched = filter.grep !== undefined || filter.since !== undefined || filter.until !== undefined;
+  const isSearched = [query.grep, query.level, query.since, query.until].some((one) => one !== undefined);
   const lines = query.lines ?? (isSearched ? CONSOLE_LINES_MAX : CONSOLE_LINES_DEFAULT);
-  const read = { orgId: caller.orgId, appId: id, lines, filter, gone };
+  const read = { orgId: caller.orgId, appId: id, lines, filter, level: query.level, gone };
   const maxChars = Math.floor(ANSWER_MAX_CHARS / Math.max(1, instances.length));
   const found: Line[] = [];
   const unavailable: string[] = [];
@@ -65,6 +67,27 @@ export async function readAppLogs(
   }
   const byTime = found.toSorted((one, other) => (one.at ?? LATEST).localeCompare(other.at ?? LATEST));
   return { lines: byTime.slice(-lines), unavailable, read_at: readAt.toISOString() };
+}
+
+/** Undefined: all. */
+interface Chosen {
+  readonly group: string | undefined;
+  readonly instance: string | undefined;
+  readonly releases: readonly number[] | undefined;
+}
+
+/** Throws `app_not_found` or `deploy_not_found`. */
+async function chosenInstances(
+  context: Context,
+  caller: Caller,
+  { id, query }: { readonly id: string; readonly query: AppLogsQuery },
+): Promise<Chosen> {
+  const { group, instance, release, deploy } = query;
+  await getAppRow(context.db, caller, id);
+  if (deploy === undefined)
+    return { group, instance, releases: release === undefined ? undefined : [release] };
+  const { release: deployed } = await getDeploy(context, caller, { id, deploy });
+  return { group, instance, releases: release === undefined || release === deployed ? [deployed] : [] };
 }
 
 function filterOf({ grep, since, until }: AppLogsQuery): LineFilter {
@@ -87,12 +110,9 @@ async function instancesWithLogs(db: Queries, appId: string, since: Date | undef
   return rows;
 }
 
-function isAsked(
-  one: Instance,
-  { group, instance, release }: Pick<AppLogsQuery, "group" | "instance" | "release">,
-): boolean {
+function isAsked(one: Instance, { group, instance, releases }: Chosen): boolean {
   if (group !== undefined && one.group_name !== group) return false;
-  if (release !== undefined && one.release !== release) return false;
+  if (releases !== undefined && !releases.includes(one.release)) return false;
   return instance === undefined || instance === one.machine_id || instance === nameOf(one);
 }
 
@@ -106,6 +126,7 @@ interface Reading {
   /** The last ones of each. */
   readonly lines: number;
   readonly filter: LineFilter;
+  readonly level: LogLevel | undefined;
   readonly maxChars: number;
   readonly gone: AbortSignal;
 }
@@ -114,7 +135,7 @@ interface Reading {
 async function linesOfOne(
   context: Context,
   one: Instance,
-  { orgId, appId, lines, filter, maxChars, gone }: Reading,
+  { orgId, appId, lines, filter, level: least, maxChars, gone }: Reading,
 ): Promise<Line[]> {
   const address = await hostAddress(context.db, one.host_id);
   if (address === undefined) return [];
@@ -128,8 +149,10 @@ async function linesOfOne(
   for await (const line of linesOf(pieces, async () => redactor)) {
     if (line.atMs !== undefined) at = new Date(line.atMs).toISOString();
     if (!isWanted(line, filter)) continue;
+    const level = levelOf(line.line);
+    if (least !== undefined && !isAtLeast(level, least)) continue;
     const { machine_id, release } = one;
-    found.push({ at, instance: nameOf(one), machine_id, release, line: line.line });
+    found.push({ at, instance: nameOf(one), machine_id, release, level, line: line.line });
     chars += line.line.length + 1;
     while (found.length > lines || chars > maxChars) chars -= (found.shift()?.line.length ?? chars) + 1;
   }

@@ -173,7 +173,7 @@ export const appOperations = {
     answers: { 200: AppLogs },
     access: read,
     audit: { action: "app.logs", resource: "app" },
-    errors: ["app_not_found", "secrets_unavailable"],
+    errors: ["app_not_found", "deploy_not_found", "secrets_unavailable"],
   },
   getAppMetrics: {
     surface: "v1",

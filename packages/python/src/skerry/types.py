@@ -191,6 +191,13 @@ AppInstancesState = Literal[
     "failed",
 ]
 
+AppLogsLinesLevel = Literal[
+    "debug",
+    "info",
+    "warn",
+    "error",
+]
+
 AuditEventActorKind = Literal[
     "user",
     "system",
@@ -1309,6 +1316,9 @@ class AppLogsLines(TypedDict):
     instance: str
     machine_id: str
     release: int
+    #: As JSON (`level`, `severity` or `lvl`, also pino's numbers), logfmt (`level=`) or a word at its beginning, such
+    #: as `ERROR` or `[warn]`, says; null: the line says none.
+    level: Optional[AppLogsLinesLevel]
     #: Without its end. Bytes that are not UTF-8 are U+FFFD.
     line: str
 

@@ -15,8 +15,8 @@ import { segment } from "../http/paths.ts";
 
 export interface GetAppLogsQuery {
   /**
-   * The last lines of all instances together. With `grep`, `since` or `until` the lines of each
-   * instance that are looked through, and 10000 by default.
+   * The last lines of all instances together. With `grep`, `level`, `since` or `until` the lines of
+   * each instance that are looked through, and 10000 by default.
    */
   readonly lines?: number | undefined;
   /** Only lines that began at or after this time, in ISO 8601. */
@@ -31,6 +31,10 @@ export interface GetAppLogsQuery {
   readonly instance?: string | undefined;
   /** Only instances of the release. */
   readonly release?: number | undefined;
+  /** Only instances of the release of the deploy with this id. */
+  readonly deploy?: string | undefined;
+  /** Only lines of at least this level. A line without one counts as `info`. */
+  readonly level?: "debug" | "info" | "warn" | "error" | undefined;
 }
 
 export interface GetAppMetricsQuery {
@@ -187,7 +191,7 @@ export class Apps {
    *
    * Needs the scope `apps:read`.
    *
-   * Errors of its own: `app_not_found`, `secrets_unavailable`.
+   * Errors of its own: `app_not_found`, `deploy_not_found`, `secrets_unavailable`.
    */
   logs(id: string, query: GetAppLogsQuery = {}, options: CallOptions = {}): Promise<AppLogs> {
     return this.http.json<AppLogs>(

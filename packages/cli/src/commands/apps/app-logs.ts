@@ -2,7 +2,7 @@
 // that neither a restart of the server nor a deploy ends it.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AppLogs, AppLogsQuery } from "@skerry/contract/apps/app-logs";
+import type { AppLogs, AppLogsQuery, LogLevel } from "@skerry/contract/apps/app-logs";
 import { SkerryApiError, SkerryConnectionError, type Skerry } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
 import { given } from "../../input/options.ts";
@@ -18,6 +18,8 @@ export interface AppLogFlags extends LogFlags {
   readonly group?: string;
   readonly instance?: string;
   readonly release?: number;
+  readonly deploy?: string;
+  readonly level?: LogLevel;
 }
 
 type Line = AppLogs["lines"][number];
@@ -36,9 +38,10 @@ export async function showAppLog(
   if (flags.follow === true) await follow(cli, client, { app, flags, query, seen, from: first.read_at });
 }
 
-function queryOf({ lines, grep, since, until, group, instance, release }: AppLogFlags): AppLogsQuery {
+function queryOf({ lines, grep, since, until, ...flags }: AppLogFlags): AppLogsQuery {
+  const { group, instance, release, deploy, level } = flags;
   return given({
-    ...{ lines, grep, group, instance, release },
+    ...{ lines, grep, group, instance, release, deploy, level },
     since: since === undefined ? undefined : timeMeant(since),
     until: until === undefined ? undefined : timeMeant(until),
   });

@@ -11,6 +11,7 @@ from ...types import (
     App,
     AppList,
     AppLogs,
+    AppLogsLinesLevel,
     AppMetrics,
     Deploy,
     DeployCreateRequest,
@@ -184,13 +185,15 @@ class AsyncApps:
         group: Optional[str] = None,
         instance: Optional[str] = None,
         release: Optional[int] = None,
+        deploy: Optional[str] = None,
+        level: Optional[AppLogsLinesLevel] = None,
     ) -> AppLogs:
         """Read the log of an app. What its instances have printed, by time. Their hosts keep it for a week after an
         instance is gone: that of the last 50 of an app, and on each host 64 MiB of an organization.
 
         Needs the scope ``apps:read``.
 
-        Errors of its own: ``app_not_found``, ``secrets_unavailable``.
+        Errors of its own: ``app_not_found``, ``deploy_not_found``, ``secrets_unavailable``.
         """
         return await self._http.json(
             Request(
@@ -204,6 +207,8 @@ class AsyncApps:
                     "group": group,
                     "instance": instance,
                     "release": release,
+                    "deploy": deploy,
+                    "level": level,
                 },
             ),
             AppLogs,
