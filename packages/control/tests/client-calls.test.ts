@@ -225,6 +225,7 @@ const otherMethods = [
     ...fileMethods.map((method) => `${name}.files().${method}`),
   ]),
   ...[
+    "apps.followLogs",
     "apps.list",
     "apps.deploys",
     "apps.releases",

@@ -17,6 +17,7 @@ const byWord: ReadonlyMap<string, LogLevel> = new Map(
 const FIELDS = ["level", "severity", "lvl"] as const;
 /** Part of a line in which its level is looked for, unless it is JSON. */
 const HEAD_CHARS = 400;
+// oxlint-disable-next-line no-control-regex -- colors of terminals are what it looks for
 const COLORS = /\u001b\[[\d;]{0,20}m/g;
 const LOGFMT = /(?:^|\s)(?:level|severity|lvl)="?([a-z]{3,13}|\d{2})"?(?=\s|$)/i;
 /** A time, in brackets or not, before the level. */

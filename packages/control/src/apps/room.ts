@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
 import { appDeployer } from "./app-deployer.ts";
+import { appLogRoutes } from "./app-log-routes.ts";
 import { appRoutes, appVmRoutes } from "./app-routes.ts";
 
 declare module "../context.ts" {
@@ -10,7 +11,7 @@ declare module "../context.ts" {
 }
 
 export const appsRoom = {
-  routes: [appRoutes, appVmRoutes],
+  routes: [appRoutes, appLogRoutes, appVmRoutes],
   ownActs: ["deploy.fail", "deploy.rollback"],
   services: [
     {

@@ -10,8 +10,6 @@ from ..._request import Request
 from ...types import (
     App,
     AppList,
-    AppLogs,
-    AppLogsLinesLevel,
     AppMetrics,
     Deploy,
     DeployCreateRequest,
@@ -30,7 +28,7 @@ from .._http import AsyncHttp
 from .._streams import every_item
 
 
-class AsyncApps:
+class AsyncGeneratedApps:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
@@ -172,46 +170,6 @@ class AsyncApps:
         return await self._http.json(
             Request("POST", f"/v1/apps/{segment(id)}/deploys/{segment(deploy)}/cancel"),
             Deploy,
-        )
-
-    async def logs(
-        self,
-        id: str,
-        *,
-        lines: Optional[int] = None,
-        since: Optional[str] = None,
-        until: Optional[str] = None,
-        grep: Optional[str] = None,
-        group: Optional[str] = None,
-        instance: Optional[str] = None,
-        release: Optional[int] = None,
-        deploy: Optional[str] = None,
-        level: Optional[AppLogsLinesLevel] = None,
-    ) -> AppLogs:
-        """Read the log of an app. What its instances have printed, by time. Their hosts keep it for a week after an
-        instance is gone: that of the last 50 of an app, and on each host 64 MiB of an organization.
-
-        Needs the scope ``apps:read``.
-
-        Errors of its own: ``app_not_found``, ``deploy_not_found``, ``secrets_unavailable``.
-        """
-        return await self._http.json(
-            Request(
-                "GET",
-                f"/v1/apps/{segment(id)}/logs",
-                query={
-                    "lines": lines,
-                    "since": since,
-                    "until": until,
-                    "grep": grep,
-                    "group": group,
-                    "instance": instance,
-                    "release": release,
-                    "deploy": deploy,
-                    "level": level,
-                },
-            ),
-            AppLogs,
         )
 
     async def metrics(self, id: str, *, since: Optional[str] = None, step: Optional[str] = None) -> AppMetrics:
