@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { DeployCreateRequest } from "@skerry/sdk";
 import { App } from "@skerry/contract/apps/app";
-import { AppLogs } from "@skerry/contract/apps/app-logs";
+import { AppLogLine } from "@skerry/contract/apps/app-logs";
 import { Build } from "@skerry/contract/builds/build";
 import { Deploy } from "@skerry/contract/apps/deploy";
 import { Release } from "@skerry/contract/apps/release";
 import { exampleOf } from "@skerry/contract/named";
-import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { eventText, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { Shell } from "./support/shell.ts";
 
 /** `statuses`: of the deploy, at each look at it. */
@@ -159,32 +159,57 @@ test("what is no scale is refused before a request", async () => {
   expect(server.received).toEqual([]);
 });
 
-test("a log that is followed goes on over an error of the server, and has each line once", async () => {
-  const line = (text: string, at: string) => ({ ...exampleOf(AppLogs).lines[0], line: text, at });
-  const [one, two] = ["2026-11-20T16:41:09.900Z", "2026-11-20T16:41:10.000Z"];
+test("a log that is followed goes on over an error of the server and over its end, and has each line once", async () => {
+  const line = (text: string, position: string) =>
+    eventText("line", { ...exampleOf(AppLogLine), line: text, position });
+  const { machine_id: machine } = exampleOf(AppLogLine);
+  const synced = (cursor: string, unavailable: readonly string[] = []) =>
+    eventText("synced", { cursor, unavailable });
   const answers = [
-    [line("a", one), line("b", one)],
+    line("a", "1") + synced("c1", ["web.2"]) + line("b", "2") + line("\tc", "3"),
     undefined,
-    [line("a", one), line("b", one), line("b", one), line("c", two)],
-    [line("c", two), line("c", two)],
+    line("d", "4") + synced("c2", ["web.2"]) + eventText("reset", { reason: "shutting_down", cursor: "c3" }),
+    line("e", "5") + eventText("error", { code: "shutting_down", message: "The server ends." }),
+    line("f", "6") + synced("c4") + eventText("end", {}),
   ];
-  let asked = 0;
-  const server = await ScriptedServer.start((response) => {
-    asked += 1;
-    if (asked > answers.length)
-      return sendJson(response, 404, { code: "app_not_found", message: "gone", request_id: "r" });
-    const lines = answers[asked - 1];
-    if (lines === undefined)
+  await using server = await ScriptedServer.start((response) => {
+    const answer = answers.shift();
+    if (answer === undefined)
       return sendJson(response, 503, { code: "unavailable", message: "no", request_id: "r" });
-    sendJson(response, 200, { ...exampleOf(AppLogs), lines });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(answer);
   });
-  await using _server = server;
   await using shell = await Shell.forServer(server);
-  const { stdout, stderr } = await shell.run("logs", "--app", "shop", "--follow", "--grep", "x");
-  expect(stdout.toString()).toBe("a b b c c ".replaceAll(/(.) /g, "web.1 | $1\n"));
+  const { code, stdout, stderr } = await shell.run(
+    ...["logs", "--app", "shop", "--follow", "--grep", "x", "--level", "warn", "--deploy", "dpl_1"],
+  );
+  expect(stdout.toString()).toBe(
+    "a b         c d e f ".replaceAll(/( *\w) /g, (_, text) => `web.1 | ${text}\n`),
+  );
+  expect([code, stderr.match(/cannot be asked/g)]).toEqual([0, ["cannot be asked"]]);
+  const asked = server.received.map(({ url }) => new URL(url, "http://x").searchParams);
+  expect(asked.map((query) => query.get("after"))).toEqual([
+    null,
+    `c1,${machine}:3`,
+    `c1,${machine}:3`,
+    "c3",
+    `c3,${machine}:5`,
+  ]);
+  expect(asked.map((query) => [query.get("grep"), query.get("level"), query.get("deploy")])).toEqual(
+    asked.map(() => ["x", "warn", "dpl_1"]),
+  );
+});
+
+test("what does not pass by itself ends a log that is followed", async () => {
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 404, { code: "app_not_found", message: "gone", request_id: "r" }),
+  );
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await shell.run("logs", "--app", "shop", "--follow");
+  expect(code).not.toBe(0);
   expect(stderr).toContain("app_not_found");
-  const [, again] = server.received.map(({ url }) => new URL(url, "http://x").searchParams);
-  expect([again?.get("grep"), again?.get("since")]).toEqual(["x", "2026-11-20T16:41:02.123Z"]);
+  const { code: wrong } = await shell.run("logs", "--app", "shop", "--level", "loud");
+  expect([wrong, server.received.length]).toEqual([2, 1]);
 });
 
 test("a log is that of an app, or of machines and sandboxes", async () => {

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { AppLogs } from "@skerry/contract/apps/app-logs";
+import type { Deploy } from "@skerry/contract/apps/deploy";
 import { useApps } from "./support/apps.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -40,6 +41,34 @@ test("the log of an app has lines of instances that are gone before those of ins
   expect(await texts("?group=worker")).toEqual([]);
   // An instance that ended before that time is not asked for.
   expect((await logs(`?since=${new Date(Date.now() + 60_000).toISOString()}`)).lines).toEqual([]);
+});
+
+test("lines are chosen by the deploy of their release and by their level", async () => {
+  const [, fresh] = await twoReleases();
+  world.host.console.print(fresh, "DEBUG four\n[warn] five\n" + '{"level":50,"msg":"six"}\n');
+  const { body } = await world.call<{ items: Deploy[] }>("GET", "/v1/apps/shop/deploys");
+  const [second, first] = body.items.map(({ id }) => id);
+  expect(await texts(`?deploy=${first}`)).toEqual(["web.1 1 one", "web.1 1 two"]);
+  expect(await texts(`?deploy=${first}&release=2`)).toEqual([]);
+  const levels = (await logs(`?deploy=${second}`)).lines.map(({ level }) => level);
+  expect(levels).toEqual([null, "debug", "warn", "error"]);
+  const atLeast = async (level: string) =>
+    (await logs(`?level=${level}`)).lines.map(({ line }) => /[a-z]{3,5}(?=\W*$)/.exec(line)?.[0]);
+  expect(await atLeast("debug")).toEqual(["one", "two", "three", "four", "five", "six"]);
+  expect(await atLeast("info")).toEqual(["one", "two", "three", "five", "six"]);
+  expect(await atLeast("warn")).toEqual(["five", "six"]);
+  expect(await atLeast("error")).toEqual(["six"]);
+  const refused = async (query: string) => {
+    const answer = await world.call("GET", `/v1/apps/shop/logs?${query}`);
+    return [answer.status, answer.body["code"]];
+  };
+  expect(await refused(`deploy=${second?.slice(0, -1)}x`)).toEqual([404, "deploy_not_found"]);
+  expect(await refused("deploy=x")).toEqual([404, "deploy_not_found"]);
+  expect(await refused("level=loud")).toEqual([400, "bad_request"]);
+  // That of another app is unknown here.
+  await newApp("other");
+  const { id } = await deploy(undefined, "other");
+  expect(await refused(`deploy=${id}`)).toEqual([404, "deploy_not_found"]);
 });
 
 test("a host that cannot be asked is told, and the others' lines are there", async () => {

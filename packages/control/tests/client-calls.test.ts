@@ -226,6 +226,7 @@ const otherMethods = [
     ...fileMethods.map((method) => `${name}.files().${method}`),
   ]),
   ...[
+    "apps.followLogs",
     "apps.list",
     "apps.deploys",
     "apps.releases",

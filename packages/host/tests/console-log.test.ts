@@ -162,7 +162,7 @@ async function timed(): Promise<(readonly [string, number | undefined])[]> {
     { lines: 10_000, follow: false },
     AbortSignal.timeout(30_000),
   ))
-    pieces.push([bytes.toString("latin1"), atMs]);
+    if (bytes.length > 0) pieces.push([bytes.toString("latin1"), atMs]);
   return pieces;
 }
 
@@ -198,6 +198,42 @@ test("what a version without times has written has none, and what comes after it
   ]);
 });
 
+async function placed(query: Partial<ConsoleQuery>): Promise<(readonly [string, number])[]> {
+  const pieces: (readonly [string, number])[] = [];
+  const { signal } = new AbortController();
+  for await (const piece of readConsole(file, { lines: 10_000, follow: false, ...query }, signal))
+    pieces.push([piece.bytes.toString("latin1"), piece.position]);
+  return pieces;
+}
+
+test("a reader that knows a position goes on there, over ends of runs", async () => {
+  await say("one\n");
+  await say("two\n");
+  expect(await placed({})).toEqual([
+    ["", 0],
+    ["one\n", 0],
+    ["two\n", 4],
+  ]);
+  expect(await placed({ from: 6 })).toEqual([
+    ["", 6],
+    ["o\n", 6],
+  ]);
+  expect(await placed({ from: 8 })).toEqual([["", 8]]);
+  // It is of another console.
+  expect((await placed({ from: 9 })).map(([text]) => text).join("")).toBe("one\ntwo\n");
+  expect(await placed({ lines: 0 })).toEqual([["", 8]]);
+});
+
+test("a position that was overwritten is the oldest that is there", async () => {
+  const flood = Buffer.alloc(MIB, `${"x".repeat(1_023)}\n`);
+  await say(...Array.from({ length: 12 }, () => flood), "end\n");
+  const [first] = await placed({ from: 100 });
+  expect(first?.[1]).toBeGreaterThan(12 * MIB + 4 - RING_BYTES);
+  expect(first?.[1]).toBeLessThan(12 * MIB + 4 - RING_BYTES + MIB);
+  const all = await placed({ from: 100 });
+  expect(all.at(-1)?.[0].endsWith("end\n")).toBe(true);
+});
+
 test("times are bounded, and the newest are kept", async () => {
   await say("before\n");
   const handle = await open(file, "r+");
@@ -214,9 +250,13 @@ test("times are bounded, and the newest are kept", async () => {
 test("a log that is kept has what the console had, outlives it, and the oldest of a group goes first", async () => {
   const kept = new KeptLogs(join(folder, "kept"));
   const log = (vm: string, group = "org_1") => ({ group, vm: `mch_${vm}` });
+  const positions: number[] = [];
   const read = async (vm: string, group?: string): Promise<string> => {
+    positions.length = 0;
     const parts: Buffer[] = [];
-    for await (const { bytes, atMs } of timedPieces(await kept.read(log(vm, group)))) {
+    for await (const { bytes, atMs, position = -1 } of timedPieces(await kept.read(log(vm, group)))) {
+      positions.push(position);
+      if (bytes.length === 0) continue;
       expect(atMs).toBeGreaterThan(1_700_000_000_000);
       parts.push(bytes);
     }
@@ -226,12 +266,15 @@ test("a log that is kept has what the console had, outlives it, and the oldest o
   await kept.keep(file, log("a"));
   await kept.keep(file, log("a", "org_2"));
   expect(await read("a")).toBe("one\ntwo\n");
+  expect(positions).toEqual([0, 0]);
   await expect(kept.read(log("b"))).rejects.toMatchObject({ code: "vm_not_found" });
   await say(Buffer.alloc(6 * 1024 * 1024, "x".repeat(99) + "\n"));
   for (let at = 0; at < 17; at += 1) await kept.keep(file, log(`more${at}`));
   await kept.keep(file, log("e"));
   expect((await read("e")).length).toBeGreaterThan(3 * 1024 * 1024);
   expect((await read("e")).length).toBeLessThanOrEqual(4 * 1024 * 1024);
+  // The beginning is left out, and the rest has the positions that it had.
+  expect(positions[0]).toBeGreaterThan(2 * 1024 * 1024);
   await expect(kept.read(log("a"))).rejects.toMatchObject({ code: "vm_not_found" });
   expect(await read("a", "org_2")).toBe("one\ntwo\n");
 });

@@ -96,6 +96,7 @@ METHODS = {
     "createTemplate": "templates.begin_build",
     "pushTemplate": "templates.begin_push",
     "getBuildLog": "builds.log",
+    "getAppLogs": "apps.logs",
     "uploadBuildContext": "builds.send_context",
     "uploadBuildSecret": "builds.send_secret",
 }
@@ -114,6 +115,7 @@ OTHERWISE: Dict[str, Set[str]] = {
     "signMachineUrl": {"path", "method", "mode"},
     "getMachineLogs": {"follow"},
     "getBuildLog": {"follow"},
+    "getAppLogs": {"follow", "after"},
     # A list, as `kinds`.
     "followEvents": {"kind"},
 }

@@ -226,6 +226,23 @@ class FollowLogsTest(unittest.TestCase):
                 with self.assertRaises(SkerryConnectionError):
                     list(skerry.machines.follow_logs("mch_0"))
 
+    def test_the_log_of_an_app_goes_on_where_it_broke_off(self) -> None:
+        def line(text: str, position: str) -> str:
+            return event("line", {"line": text, "machine_id": "mch_1", "position": position})
+
+        with sending(
+            line("a", "1"),
+            event("synced", {"cursor": "c1", "unavailable": []}),
+            line("b", "2"),
+        ) as server:
+            with Skerry(server.base_url, token="sk_test") as skerry:
+                lines = skerry.apps.follow_logs("shop", level="warn")
+                self.assertEqual([next(lines)["line"] for _ in range(3)], ["a", "b", "a"])
+                lines.close()
+        targets = [request.target for request in server.received]
+        self.assertEqual(targets[0], "/v1/apps/shop/logs?level=warn&follow=true")
+        self.assertEqual(targets[1], "/v1/apps/shop/logs?level=warn&follow=true&after=c1%2Cmch_1%3A2")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,6 +3,7 @@
 
 import type { ResourceEventPage } from "@skerry/contract/events/resource-event";
 import type { SizeInfo } from "@skerry/contract/platform/size-list";
+import { Apps } from "./apps/apps.ts";
 import { Audit } from "./audit/audit.ts";
 import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events/events.ts";
 import { GeneratedClient } from "./generated/generated-client.ts";
@@ -24,6 +25,7 @@ export class Skerry extends GeneratedClient {
   readonly executions: KeptExecutions;
   readonly templates: Templates;
   readonly builds: Builds;
+  readonly apps: Apps;
   readonly logins: Logins;
   readonly audit: Audit;
   readonly #http: HttpClient;
@@ -41,6 +43,7 @@ export class Skerry extends GeneratedClient {
     this.executions = new KeptExecutions(http);
     this.templates = new Templates(http);
     this.builds = new Builds(http);
+    this.apps = new Apps(http);
     this.logins = new Logins(http);
     this.audit = new Audit(http);
   }
@@ -90,6 +93,7 @@ export { Forward, type ForwardOptions } from "./vms/forward/forward.ts";
 export { Shell, type ShellOptions, type ShellOutput } from "./vms/shell.ts";
 export type { WaitOptions } from "./events/wait-for-status.ts";
 export type { EventFilter, FollowedChange } from "./events/events.ts";
+export type { AppLogOptions, Apps, FollowAppLogOptions } from "./apps/apps.ts";
 export type {
   ResourceEvent,
   ResourceEventKind,

@@ -1,8 +1,9 @@
 // Commands that take a sandbox or a machine, whichever the id or the name is of: `skerry ps`, `skerry logs`.
 
+import { logLevels } from "@skerry/contract/apps/app-logs";
 import { isId, kindOf } from "@skerry/contract/ids";
 import type { Machine, SandboxInfo, Skerry } from "@skerry/sdk";
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors/errors.ts";
 import { noneIfForbidden } from "../errors/forbidden.ts";
@@ -123,7 +124,11 @@ function registerLogs(program: Command, cli: Cli): void {
     .option("--app <name>", "all instances of this app, also those that are gone")
     .option("--group <group>", "with --app: only instances of the group")
     .option("--instance <name>", "with --app: only this one, such as web.1")
-    .option("--release <number>", "with --app: only instances of the release", releaseNumber);
+    .option("--release <number>", "with --app: only instances of the release", releaseNumber)
+    .option("--deploy <id>", "with --app: only instances of the release of this deploy")
+    .addOption(
+      new Option("--level <level>", "with --app: only lines of at least this level").choices(logLevels),
+    );
   command.action(async (texts: readonly string[], flags: AppLogFlags, self: Command) => {
     if ((flags.app === undefined) === (texts.length === 0)) throw eitherAppOrIds();
     const client = await cli.client(self);
@@ -136,6 +141,7 @@ function registerLogs(program: Command, cli: Cli): void {
     "skerry logs mch_01jd3... --lines 1000",
     "skerry logs web worker --follow --grep error",
     "skerry logs --app shop --follow",
+    "skerry logs --app shop --level warn --since 1h",
     "skerry logs --app shop --release 41 --since 1h --timestamps",
   );
 }

@@ -33,12 +33,6 @@ export const calls: Readonly<Record<string, ApiCall>> = {
     summary: "Cancel a deploy",
     parameters: ["id", "deploy"],
   },
-  "apps.logs": {
-    operation: "getAppLogs",
-    summary: "Read the log of an app",
-    parameters: ["id"],
-    query: ["lines", "since", "until", "grep", "group", "instance", "release"],
-  },
   "apps.metrics": {
     operation: "getAppMetrics",
     summary: "Get the metrics of an app",

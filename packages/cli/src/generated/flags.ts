@@ -56,40 +56,6 @@ export const flags = {
       placeholder: "KEY=VALUE",
     },
   ],
-  getAppLogs: [
-    {
-      field: "lines",
-      help: "the last lines of all instances together. With grep, since or until the lines of each instance that are looked through, and 10000 by default",
-      kind: "number",
-      placeholder: "lines",
-    },
-    {
-      field: "since",
-      help: "only lines that began at or after this time, in ISO 8601",
-      kind: "text",
-      placeholder: "since",
-    },
-    {
-      field: "until",
-      help: "only lines that began before this time, in ISO 8601",
-      kind: "text",
-      placeholder: "until",
-    },
-    {
-      field: "grep",
-      help: "only lines that contain this text, which is no pattern",
-      kind: "text",
-      placeholder: "grep",
-    },
-    { field: "group", help: "only instances of the group", kind: "text", placeholder: "group" },
-    {
-      field: "instance",
-      help: "only this one: web.1, or a machine's id",
-      kind: "text",
-      placeholder: "instance",
-    },
-    { field: "release", help: "only instances of the release", kind: "number", placeholder: "release" },
-  ],
   getAppMetrics: [
     {
       field: "since",

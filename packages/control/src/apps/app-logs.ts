@@ -1,161 +1,188 @@
-// GET /v1/apps/{id}/logs: lines of all instances by time. Those of instances that run are asked of their
-// machines' hosts, and those of instances that are gone are kept by the hosts where they ran.
+// GET /v1/apps/{id}/logs: lines of all instances by time.
 
-import { sql } from "kysely";
-import type { AppLogs, AppLogsQuery } from "@skerry/contract/apps/app-logs";
+import type { AppLogLine, AppLogs, AppLogsQuery, LogLevel } from "@skerry/contract/apps/app-logs";
 import { CONSOLE_LINES_DEFAULT, CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
-import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ShownSecret } from "@skerry/contract/vms/secrets";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import type { Queries } from "../db/database.ts";
-import type { HostClient } from "../host-client/host-client.ts";
-import { hostAddress } from "../hosts/host-rows.ts";
-import { isWanted, linesOf, type LineFilter } from "../machines/log-lines.ts";
+import { isWanted, type LineFilter } from "../machines/log-lines.ts";
 import { readTime } from "../values/times.ts";
-import { redactorOfVm } from "../vms/vm-redactor.ts";
 import { getAppRow } from "./app-rows.ts";
+import { getDeploy } from "./deploys.ts";
+import { instanceLines, instancesWithLogs, nameOf, type LoggedInstance } from "./instance-log.ts";
+import { isAtLeast, levelOf } from "./log-level.ts";
+import type { PlacedLine } from "./log-place.ts";
 
 /** Bound of all lines of one answer. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
-/** Hosts that are asked at once. */
+/** Instances that are read at once. */
 const AT_ONCE = 8;
 
 /** Behind all times: a host that knows none tells of what runs there now. */
 const LATEST = "9999";
 
-interface Instance {
-  readonly machine_id: string;
-  readonly release: number;
-  readonly group_name: string;
-  readonly number: number;
-  readonly host_id: string;
-  readonly is_gone: boolean;
-  readonly secrets: readonly ShownSecret[] | null;
+interface AppLogParams {
+  readonly id: string;
+  readonly query: AppLogsQuery;
+  readonly gone: AbortSignal;
 }
-
-type Line = AppLogs["lines"][number];
 
 export async function readAppLogs(
   context: Context,
   caller: Caller,
-  { id, query, gone }: { readonly id: string; readonly query: AppLogsQuery; readonly gone: AbortSignal },
+  { id, query, gone }: AppLogParams,
 ): Promise<AppLogs> {
-  await getAppRow(context.db, caller, id);
-  const filter = filterOf(query);
+  const wish = await logWish(context, caller, { id, query });
   const readAt = new Date();
-  const instances = (await instancesWithLogs(context.db, id, filter.since)).filter((one) =>
-    isAsked(one, query),
+  const instances = (await instancesWithLogs(context.db, id, wish.filter.since)).filter((one) =>
+    isAsked(one, wish),
   );
-  const isSearched = filter.grep !== undefined || filter.since !== undefined || filter.until !== undefined;
-  const lines = query.lines ?? (isSearched ? CONSOLE_LINES_MAX : CONSOLE_LINES_DEFAULT);
-  const read = { orgId: caller.orgId, appId: id, lines, filter, gone };
-  const maxChars = Math.floor(ANSWER_MAX_CHARS / Math.max(1, instances.length));
-  const found: Line[] = [];
-  const unavailable: string[] = [];
-  for (let at = 0; at < instances.length; at += AT_ONCE) {
-    const part = instances.slice(at, at + AT_ONCE);
-    const answers = await Promise.allSettled(
-      part.map((one) => linesOfOne(context, one, { ...read, maxChars })),
-    );
-    for (const [index, answer] of answers.entries())
-      if (answer.status === "fulfilled") found.push(...answer.value);
-      else unavailable.push(unavailableName(part[index], answer.reason));
-  }
-  const byTime = found.toSorted((one, other) => (one.at ?? LATEST).localeCompare(other.at ?? LATEST));
-  return { lines: byTime.slice(-lines), unavailable, read_at: readAt.toISOString() };
+  const { lines, unavailable } = await lastLines(context, instances, { wish, gone });
+  return { lines, unavailable: unavailable.map(nameOf), read_at: readAt.toISOString() };
 }
 
-function filterOf({ grep, since, until }: AppLogsQuery): LineFilter {
+/** Lines that a caller asks for, and instances. */
+export interface AppLogWish {
+  /** Last ones of all instances together. */
+  readonly lines: number;
+  readonly filter: LineFilter;
+  readonly level: LogLevel | undefined;
+  /** Undefined, as in what follows: all. */
+  readonly group: string | undefined;
+  readonly instance: string | undefined;
+  readonly releases: readonly number[] | undefined;
+}
+
+/** Throws `app_not_found`, `deploy_not_found`, or what is wrong with a field. */
+export async function logWish(
+  context: Context,
+  caller: Caller,
+  { id, query }: Pick<AppLogParams, "id" | "query">,
+): Promise<AppLogWish> {
+  const { grep, level, since, until, group, instance } = query;
+  refuseMixed(query);
+  await getAppRow(context.db, caller, id);
+  const isSearched = [grep, level, since, until].some((one) => one !== undefined);
   return {
-    ...{ grep, kernel: false },
-    since: since === undefined ? undefined : readTime("since", since),
-    until: until === undefined ? undefined : readTime("until", until),
+    lines: query.lines ?? (isSearched ? CONSOLE_LINES_MAX : CONSOLE_LINES_DEFAULT),
+    filter: {
+      ...{ grep, kernel: false },
+      since: since === undefined ? undefined : readTime("since", since),
+      until: until === undefined ? undefined : readTime("until", until),
+    },
+    ...{ level, group, instance, releases: await releasesOf(context, caller, { id, query }) },
   };
 }
 
-/** Also those that ended since then. */
-async function instancesWithLogs(db: Queries, appId: string, since: Date | undefined): Promise<Instance[]> {
-  const { rows } = await sql<Instance>`
-    select machine_id, release, group_name, number, host_id, secrets, false as is_gone
-    from app_instances join vms on vms.id = machine_id where app_id = ${appId}
-    union all
-    select machine_id, release, group_name, number, host_id, secrets, true
-    from ended_instances where app_id = ${appId} and (${since ?? null}::timestamptz is null or ended_at >= ${since ?? null})
-    order by machine_id`.execute(db);
-  return rows;
+function refuseMixed({ until, after, follow = false }: AppLogsQuery): void {
+  if (!follow && after !== undefined)
+    throw new SkerryError("bad_request", "A log has a cursor where it is followed.", {
+      remediation: "Add `follow=true`, or choose lines by `since`.",
+      context: { field: "after" },
+    });
+  if (follow && until !== undefined)
+    throw new SkerryError("bad_request", "A log that is followed does not end at a time.", {
+      remediation: "Leave out `until` or `follow`.",
+      context: { field: "until" },
+    });
 }
 
-function isAsked(
-  one: Instance,
-  { group, instance, release }: Pick<AppLogsQuery, "group" | "instance" | "release">,
-): boolean {
+async function releasesOf(
+  context: Context,
+  caller: Caller,
+  { id, query: { release, deploy } }: Pick<AppLogParams, "id" | "query">,
+): Promise<readonly number[] | undefined> {
+  if (deploy === undefined) return release === undefined ? undefined : [release];
+  const { release: deployed } = await getDeploy(context, caller, { id, deploy });
+  return release === undefined || release === deployed ? [deployed] : [];
+}
+
+export function isAsked(one: LoggedInstance, { group, instance, releases }: AppLogWish): boolean {
   if (group !== undefined && one.group_name !== group) return false;
-  if (release !== undefined && one.release !== release) return false;
+  if (releases !== undefined && !releases.includes(one.release)) return false;
   return instance === undefined || instance === one.machine_id || instance === nameOf(one);
 }
 
-function nameOf({ group_name: group, number }: Instance): string {
-  return `${group}.${number}`;
+/** Undefined where it is not asked for. */
+export function shownLine(
+  { machine_id, release, ...one }: LoggedInstance,
+  { line, atMs, place }: PlacedLine,
+  { filter, level: least }: AppLogWish,
+): AppLogLine | undefined {
+  if (line === undefined || !isWanted(line, filter)) return undefined;
+  const level = levelOf(line.line);
+  if (least !== undefined && !isAtLeast(level, least)) return undefined;
+  return {
+    at: atMs === 0 ? null : new Date(atMs).toISOString(),
+    ...{ instance: nameOf(one), machine_id, release, level },
+    ...{ line: line.line, position: place },
+  };
+}
+
+interface LastLines {
+  readonly lines: AppLogLine[];
+  readonly unavailable: LoggedInstance[];
+  /** How far the log of each instance was read. */
+  readonly places: ReadonlyMap<string, string>;
 }
 
 interface Reading {
-  readonly orgId: string;
-  readonly appId: string;
-  /** The last ones of each. */
-  readonly lines: number;
-  readonly filter: LineFilter;
-  readonly maxChars: number;
+  readonly wish: AppLogWish;
   readonly gone: AbortSignal;
+  /** Without lines that may go on, because they are read again when they have ended. */
+  readonly isFollowed?: true;
 }
 
-/** A line without a time has that of the one before it. */
+export async function lastLines(
+  context: Context,
+  instances: readonly LoggedInstance[],
+  reading: Reading,
+): Promise<LastLines> {
+  const maxChars = Math.floor(ANSWER_MAX_CHARS / Math.max(1, instances.length));
+  const found: AppLogLine[] = [];
+  const unavailable: LoggedInstance[] = [];
+  const places = new Map<string, string>();
+  for (let at = 0; at < instances.length; at += AT_ONCE) {
+    const part = instances.slice(at, at + AT_ONCE);
+    const read = await Promise.allSettled(
+      part.map((one) => linesOfOne(context, one, { ...reading, maxChars })),
+    );
+    for (const [index, one] of part.entries()) {
+      const answer = read[index];
+      if (answer?.status === "fulfilled") {
+        found.push(...answer.value.lines);
+        if (answer.value.place !== undefined) places.set(one.machine_id, answer.value.place);
+      } else if (isAway(answer?.reason)) unavailable.push(one);
+      else throw answer?.reason;
+    }
+  }
+  const byTime = found.toSorted((one, other) => (one.at ?? LATEST).localeCompare(other.at ?? LATEST));
+  const { lines } = reading.wish;
+  return { lines: lines === 0 ? [] : byTime.slice(-lines), unavailable, places };
+}
+
+export function isAway(error: unknown): boolean {
+  return error instanceof SkerryError && error.code === "host_unavailable";
+}
+
 async function linesOfOne(
   context: Context,
-  one: Instance,
-  { orgId, appId, lines, filter, maxChars, gone }: Reading,
-): Promise<Line[]> {
-  const address = await hostAddress(context.db, one.host_id);
-  if (address === undefined) return [];
-  const pieces = await piecesOf(context.hosts.client(address), one, { orgId, lines, gone });
-  const redactor = await redactorOfVm(context, {
-    ...{ org_id: orgId, owner_kind: "app", owner_id: appId, secrets: one.secrets },
-  });
-  const found: Line[] = [];
+  one: LoggedInstance,
+  { wish, gone, maxChars, isFollowed }: Reading & { readonly maxChars: number },
+): Promise<{ readonly lines: AppLogLine[]; readonly place: string | undefined }> {
+  const lines: AppLogLine[] = [];
+  let place: string | undefined;
   let chars = 0;
-  let at: string | null = null;
-  for await (const line of linesOf(pieces, async () => redactor)) {
-    if (line.atMs !== undefined) at = new Date(line.atMs).toISOString();
-    if (!isWanted(line, filter)) continue;
-    const { machine_id, release } = one;
-    found.push({ at, instance: nameOf(one), machine_id, release, line: line.line });
+  // A line that may go on counts as one of the last.
+  const last = isFollowed === true ? Math.min(wish.lines + 1, CONSOLE_LINES_MAX) : wish.lines;
+  for await (const placed of instanceLines(context, one, { last, follow: false, gone })) {
+    if (placed.line?.isOpen === true && isFollowed === true && !one.is_gone) break;
+    ({ place } = placed);
+    const line = shownLine(one, placed, wish);
+    if (line === undefined) continue;
+    lines.push(line);
     chars += line.line.length + 1;
-    while (found.length > lines || chars > maxChars) chars -= (found.shift()?.line.length ?? chars) + 1;
+    while (lines.length > wish.lines || chars > maxChars) chars -= (lines.shift()?.line.length ?? chars) + 1;
   }
-  return found;
-}
-
-async function piecesOf(
-  client: HostClient,
-  { machine_id: vm, is_gone }: Instance,
-  { orgId, lines, gone }: Pick<Reading, "orgId" | "lines" | "gone">,
-): Promise<AsyncIterable<TimedPiece>> {
-  const pieces = is_gone
-    ? client.keptLogs.read({ group: orgId, vm }, gone)
-    : client.console(vm, { lines, follow: false }, gone);
-  return pieces.catch((error: unknown) => {
-    // One that has not begun on its host has printed nothing, a log that is too old is forgotten, and a host of
-    // a version before keeps none.
-    if (error instanceof SkerryError && ["vm_not_found", "not_found"].includes(error.code)) return nothing();
-    throw error;
-  });
-}
-
-async function* nothing(): AsyncGenerator<TimedPiece> {}
-
-function unavailableName(one: Instance | undefined, reason: unknown): string {
-  if (one !== undefined && reason instanceof SkerryError && reason.code === "host_unavailable")
-    return nameOf(one);
-  throw reason;
+  return { lines, place };
 }

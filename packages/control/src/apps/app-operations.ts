@@ -1,6 +1,5 @@
 import { Type } from "typebox";
 import { App, AppCreateRequest, AppList, AppUpdateRequest } from "@skerry/contract/apps/app";
-import { AppLogs, AppLogsQuery } from "@skerry/contract/apps/app-logs";
 import { AppMetrics, AppMetricsQuery } from "@skerry/contract/apps/app-metrics";
 import { Deploy, DeployList } from "@skerry/contract/apps/deploy";
 import { DeployCreateRequest, ReleaseList } from "@skerry/contract/apps/release";
@@ -159,22 +158,6 @@ export const appOperations = {
     access: write,
     audit: { action: "deploy.cancel", resource: "deploy" },
     errors: ["app_not_found", "deploy_not_found", "deploy_over"],
-  },
-  getAppLogs: {
-    surface: "v1",
-    method: "GET",
-    path: "/v1/apps/:id/logs",
-    client: "apps.logs",
-    tag: "apps",
-    summary: "Read the log of an app",
-    description:
-      "What its instances have printed, by time. Their hosts keep it for a week after an instance is gone: that of the last 50 of an app, and on each host 64 MiB of an organization.",
-    ...path,
-    query: AppLogsQuery,
-    answers: { 200: AppLogs },
-    access: read,
-    audit: { action: "app.logs", resource: "app" },
-    errors: ["app_not_found", "secrets_unavailable"],
   },
   getAppMetrics: {
     surface: "v1",

@@ -1,8 +1,6 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { RequestTiming } from "../http/request-timing.ts";
-import { requestSignal } from "../api/request-signal.ts";
-import { readAppLogs } from "./app-logs.ts";
 import { appOperations } from "./app-operations.ts";
 import { deleteAppSecret, listAppSecrets, setAppSecret } from "./app-secrets.ts";
 import { readAppMetrics } from "./app-traffic.ts";
@@ -39,10 +37,6 @@ export const appRoutes = routes(appOperations, (context) => ({
     listDeploysOf(context, callerOf(request), { id: request.params.id, page: request.query }),
   getDeploy: (request) => getDeploy(context, callerOf(request), request.params),
   cancelDeploy: (request) => cancelDeploy(context, callerOf(request), request.params),
-  getAppLogs: (request, reply) =>
-    readAppLogs(context, callerOf(request), {
-      ...{ id: request.params.id, query: request.query, gone: requestSignal(reply) },
-    }),
   getAppMetrics: (request) =>
     readAppMetrics(context, callerOf(request), { id: request.params.id, query: request.query }),
   createRoute: (request) =>

@@ -3,6 +3,7 @@ import type { Manifest } from "../manifest.ts";
 import { appDeployer } from "./app-deployer.ts";
 import { proxyHealthChecker } from "./proxy-health.ts";
 import { goneApps } from "./gone-apps.ts";
+import { appLogRoutes } from "./app-log-routes.ts";
 import { appRoutes, appVmRoutes } from "./app-routes.ts";
 
 declare module "../context.ts" {
@@ -13,7 +14,7 @@ declare module "../context.ts" {
 }
 
 export const appsRoom = {
-  routes: [appRoutes, appVmRoutes],
+  routes: [appRoutes, appLogRoutes, appVmRoutes],
   ownActs: ["deploy.fail", "deploy.rollback"],
   services: [
     {

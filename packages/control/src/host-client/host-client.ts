@@ -6,6 +6,7 @@ import { HostEgressReport, type HostEgress } from "@skerry/contract/vms/egress";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import { CacheSwept, HostInfo } from "@skerry/contract/host-api/host-info";
 import {
+  CONSOLE_FROM,
   TIMED_CONSOLE,
   timedPieces,
   untimedPieces,
@@ -42,6 +43,13 @@ export interface VmStartOptions {
   readonly stop?: AbortSignal | undefined;
   /** Told how long it waited for its template to be frozen, where it did. */
   readonly onTiming?: Call["onTiming"];
+}
+
+interface ConsoleWish {
+  readonly lines: number;
+  /** Position of the first byte. */
+  readonly from?: number | undefined;
+  readonly follow: boolean;
 }
 
 const CALL_DEADLINE_MS = 10_000;
@@ -169,18 +177,19 @@ export class HostClient {
   }
 
   /**
-   * The console log's last lines as they are, and with `follow` what comes then, until the machine is
-   * destroyed or `gone` aborts. A host of the  version before tells no times.
+   * The console log's last lines as they are, or all from a position on, and with `follow` what comes then,
+   * until the machine is destroyed or `gone` aborts. A host of the version before tells no positions, and has
+   * the last lines in any case; one of the version before that tells no times.
    */
   async console(
     id: string,
-    { lines, follow }: { readonly lines: number; readonly follow: boolean },
+    { lines, from, follow }: ConsoleWish,
     gone: AbortSignal,
   ): Promise<AsyncIterable<TimedPiece>> {
     const call = {
       method: "GET",
       path: `${vmPath(id)}/console`,
-      headers: { accept: TIMED_CONSOLE },
+      headers: { accept: TIMED_CONSOLE, ...(from === undefined ? {} : { [CONSOLE_FROM]: String(from) }) },
       query: { lines, follow: String(follow) },
       // Of a log that is followed, silence means nothing.
       ...(follow ? {} : { idleMs: TRANSFER_IDLE_MS }),

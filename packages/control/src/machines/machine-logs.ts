@@ -11,8 +11,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
-import type { Redactor } from "@skerry/contract/secrets/redactor";
-import { redactorOfVm } from "../vms/vm-redactor.ts";
+import { NewestRedactor, redactorOfVm } from "../vms/vm-redactor.ts";
 
 export interface LogParams extends LineFilter {
   readonly id: string;
@@ -29,7 +28,6 @@ const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 const AGAIN_MS = 1_000;
 /** Deadline of a log that no caller waits for. */
 const HOST_ANSWERS_WITHIN_MS = 5_000;
-const REDACTOR_FRESH_MS = 5_000;
 
 export async function readMachineLogs(
   context: Context,
@@ -97,33 +95,6 @@ async function* following(
     const lines = now.host_id === hostId ? 0 : CONSOLE_LINES_MAX;
     hostId = now.host_id;
     log = await open(context, now, { lines, gone, follow: true });
-  }
-}
-
-/**
- * Redactor for a log that is followed: a secret may get another version meanwhile, and the machine a start
- * with it.
- */
-class NewestRedactor {
-  readonly #context: Context;
-  readonly #row: MachineRow;
-  #last: { readonly redactor: Redactor; readonly atMs: number } | undefined;
-
-  constructor(context: Context, row: MachineRow) {
-    this.#context = context;
-    this.#row = row;
-  }
-
-  async now(): Promise<Redactor> {
-    const last = this.#last;
-    const atMs = performance.now();
-    if (last !== undefined && atMs - last.atMs < REDACTOR_FRESH_MS) return last.redactor;
-    const redactor = await redactorOfVm(this.#context, this.#row).catch((error: unknown) => {
-      if (last === undefined) throw error;
-      return last.redactor;
-    });
-    this.#last = { redactor, atMs };
-    return redactor;
   }
 }
 

@@ -13,6 +13,8 @@ interface VmWithSecrets {
   readonly secrets: readonly ShownSecret[] | null;
 }
 
+const REDACTOR_FRESH_MS = 5_000;
+
 export function redactorOfVm(context: Context, { secrets, ...row }: VmWithSecrets): Promise<Redactor> {
   const names = (secrets ?? []).map(({ name }) => name);
   return redactorOf(context, scopesOfVm(row), names);
@@ -23,4 +25,31 @@ export async function redactorOfVmId(context: Context, id: string): Promise<Reda
   const { rows } = await sql<VmWithSecrets>`
     select org_id, owner_kind, owner_id, secrets from vms where id = ${id}`.execute(context.db);
   return redactorOfVm(context, rows[0] ?? { org_id: "", owner_kind: null, owner_id: null, secrets: null });
+}
+
+/**
+ * Redactor for a log that is followed: a secret may get another version meanwhile, and the machine a start
+ * with it.
+ */
+export class NewestRedactor {
+  readonly #context: Context;
+  readonly #row: VmWithSecrets;
+  #last: { readonly redactor: Redactor; readonly atMs: number } | undefined;
+
+  constructor(context: Context, row: VmWithSecrets) {
+    this.#context = context;
+    this.#row = row;
+  }
+
+  async now(): Promise<Redactor> {
+    const last = this.#last;
+    const atMs = performance.now();
+    if (last !== undefined && atMs - last.atMs < REDACTOR_FRESH_MS) return last.redactor;
+    const redactor = await redactorOfVm(this.#context, this.#row).catch((error: unknown) => {
+      if (last === undefined) throw error;
+      return last.redactor;
+    });
+    this.#last = { redactor, atMs };
+    return redactor;
+  }
 }

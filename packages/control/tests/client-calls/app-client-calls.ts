@@ -14,7 +14,11 @@ export const appClientCalls = {
   createDeploy: { cli: "deploy --app {id} --template base --detach --json" },
   listDeploys: { cli: "app deploys {id}", gives: { cli: expect.any(String) } },
   getDeploy: { cli: leftOut("`skerry deploy` follows it to its end: packages/cli/tests/apps.test.ts") },
-  getAppLogs: { cli: "logs --app {id} --json" },
+  getAppLogs: {
+    sdk: ({ apps }, { id }) => apps.logs(id),
+    python: "skerry.apps.logs({id})",
+    cli: "logs --app {id} --json",
+  },
   getAppMetrics: { cli: "app metrics {id} --json" },
   createRoute: { cli: "route create {id} --path-prefix /api --group web --json" },
   listRoutes: { cli: "route list {id}", gives: { cli: expect.any(String) } },

@@ -24,7 +24,6 @@ export const requests = {
   listDeploys: { method: "GET", path: "/v1/apps/{id}/deploys", call: "apps.deploys", item: "deploy" },
   getDeploy: { method: "GET", path: "/v1/apps/{id}/deploys/{deploy}", call: "apps.getDeploy" },
   cancelDeploy: { method: "POST", path: "/v1/apps/{id}/deploys/{deploy}/cancel", call: "apps.cancelDeploy" },
-  getAppLogs: { method: "GET", path: "/v1/apps/{id}/logs", call: "apps.logs" },
   getAppMetrics: { method: "GET", path: "/v1/apps/{id}/metrics", call: "apps.metrics" },
   createRoute: { method: "POST", path: "/v1/apps/{id}/routes", call: "apps.createRoute" },
   listRoutes: { method: "GET", path: "/v1/apps/{id}/routes", call: "apps.routes", item: "route" },

@@ -1,8 +1,9 @@
 // A machine's console, and logs that are kept of consoles: its last lines, and with `follow` what comes then, also across its stops and starts,
-// until it is destroyed. A caller that accepts it gets each piece with the time at which it came.
+// until it is destroyed. A caller that accepts it gets each piece with the time at which it came, and positions
+// from one of which a later call may go on.
 
 import { KeptLogParams } from "@skerry/contract/host-api/kept-logs";
-import { TIMED_CONSOLE, timedPiece } from "@skerry/contract/host-api/timed-console";
+import { CONSOLE_FROM, PieceWriter, TIMED_CONSOLE } from "@skerry/contract/host-api/timed-console";
 import { ConsoleQuery } from "@skerry/contract/host-api/vm";
 import type { Host } from "../app/host.ts";
 import { readConsole } from "../vm/qemu/console-log.ts";
@@ -30,13 +31,21 @@ export function registerConsole(server: HostServer, { engine, keptLogs }: Host):
       const isTimed = request.headers.accept === TIMED_CONSOLE;
       reply.raw.writeHead(200, { "content-type": isTimed ? TIMED_CONSOLE : "application/octet-stream" });
       reply.raw.flushHeaders();
+      const query = { ...request.query, from: positionOf(request.headers[CONSOLE_FROM]) };
+      const writer = new PieceWriter();
       try {
-        for await (const piece of readConsole(file, request.query, gone.signal))
-          if (!(await writeBodyPiece(reply.raw, isTimed ? timedPiece(piece) : piece.bytes))) return;
+        for await (const piece of readConsole(file, query, gone.signal)) {
+          const bytes = isTimed ? writer.written(piece) : piece.bytes;
+          if (!(await writeBodyPiece(reply.raw, bytes))) return;
+        }
         reply.raw.end();
       } catch (error) {
         reply.raw.destroy(error instanceof Error ? error : new Error(String(error)));
       }
     },
   );
+}
+
+function positionOf(header: string | readonly string[] | undefined): number | undefined {
+  return typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
 }

@@ -191,6 +191,24 @@ AppInstancesState = Literal[
     "failed",
 ]
 
+AppLogLineLevel = Literal[
+    "debug",
+    "info",
+    "warn",
+    "error",
+]
+
+AppLogResetReason = Literal[
+    "shutting_down",
+]
+
+AppLogsLinesLevel = Literal[
+    "debug",
+    "info",
+    "warn",
+    "error",
+]
+
 AuditEventActorKind = Literal[
     "user",
     "system",
@@ -1323,6 +1341,28 @@ class AppList(TypedDict):
     next_cursor: Optional[str]
 
 
+class AppLogLine(TypedDict):
+    #: When it began; null where its host does not know.
+    at: Optional[str]
+    #: Group and number.
+    instance: str
+    machine_id: str
+    release: int
+    #: As JSON (`level`, `severity` or `lvl`, also pino's numbers), logfmt (`level=`) or a word at its beginning, such
+    #: as `ERROR` or `[warn]`, says; null: the line says none.
+    level: Optional[AppLogLineLevel]
+    #: Without its end. Bytes that are not UTF-8 are U+FFFD.
+    line: str
+    #: How far the log of its instance was read with it, for `after`.
+    position: str
+
+
+class AppLogReset(TypedDict):
+    #: This server ends. Go on at once from the cursor.
+    reason: AppLogResetReason
+    cursor: str
+
+
 class AppLogsLines(TypedDict):
     #: When it began; null where its host does not know.
     at: Optional[str]
@@ -1330,8 +1370,13 @@ class AppLogsLines(TypedDict):
     instance: str
     machine_id: str
     release: int
+    #: As JSON (`level`, `severity` or `lvl`, also pino's numbers), logfmt (`level=`) or a word at its beginning, such
+    #: as `ERROR` or `[warn]`, says; null: the line says none.
+    level: Optional[AppLogsLinesLevel]
     #: Without its end. Bytes that are not UTF-8 are U+FFFD.
     line: str
+    #: How far the log of its instance was read with it, for `after`.
+    position: str
 
 
 class AppLogs(TypedDict):
@@ -1341,6 +1386,13 @@ class AppLogs(TypedDict):
     unavailable: List[str]
     #: Lines that come later begin later, but for some seconds.
     read_at: str
+
+
+class AppLogsSynced(TypedDict):
+    #: From which a later request goes on.
+    cursor: str
+    #: Instances whose host cannot be asked now. Their lines come when it can.
+    unavailable: List[str]
 
 
 class AppMetrics(TypedDict):

@@ -1,7 +1,6 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
-import type { AppLogs } from "@skerry/contract/apps/app-logs";
 import type { AppMetrics } from "@skerry/contract/apps/app-metrics";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { OneOffRequest } from "@skerry/contract/apps/one-off";
@@ -15,26 +14,6 @@ import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from
 import { everyItem, type Page, type PageOptions } from "../http/pages.ts";
 import { segment } from "../http/paths.ts";
 
-export interface GetAppLogsQuery {
-  /**
-   * The last lines of all instances together. With `grep`, `since` or `until` the lines of each
-   * instance that are looked through, and 10000 by default.
-   */
-  readonly lines?: number | undefined;
-  /** Only lines that began at or after this time, in ISO 8601. */
-  readonly since?: string | undefined;
-  /** Only lines that began before this time, in ISO 8601. */
-  readonly until?: string | undefined;
-  /** Only lines that contain this text, which is no pattern. */
-  readonly grep?: string | undefined;
-  /** Only instances of the group. */
-  readonly group?: string | undefined;
-  /** Only this one: `web.1`, or a machine's id. */
-  readonly instance?: string | undefined;
-  /** Only instances of the release. */
-  readonly release?: number | undefined;
-}
-
 export interface GetAppMetricsQuery {
   /** A time in ISO 8601, such as 2026-11-20T16:00:00Z. Default: all that is kept, 24 hours. */
   readonly since?: string | undefined;
@@ -42,7 +21,7 @@ export interface GetAppMetricsQuery {
   readonly step?: string | undefined;
 }
 
-export class Apps {
+export class GeneratedApps {
   protected readonly http: HttpClient;
 
   constructor(http: HttpClient) {
@@ -180,22 +159,6 @@ export class Apps {
   cancelDeploy(id: string, deploy: string, options: CallOptions = {}): Promise<Deploy> {
     return this.http.json<Deploy>(
       { method: "POST", path: `/v1/apps/${segment(id)}/deploys/${segment(deploy)}/cancel` },
-      options,
-    );
-  }
-
-  /**
-   * Read the log of an app. What its instances have printed, by time. Their hosts keep it for a
-   * week after an instance is gone: that of the last 50 of an app, and on each host 64 MiB of an
-   * organization.
-   *
-   * Needs the scope `apps:read`.
-   *
-   * Errors of its own: `app_not_found`, `secrets_unavailable`.
-   */
-  logs(id: string, query: GetAppLogsQuery = {}, options: CallOptions = {}): Promise<AppLogs> {
-    return this.http.json<AppLogs>(
-      { method: "GET", path: `/v1/apps/${segment(id)}/logs`, query: { ...query } },
       options,
     );
   }

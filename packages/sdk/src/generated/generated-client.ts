@@ -6,7 +6,6 @@ import type { Health } from "@skerry/contract/platform/health";
 import type { Status } from "@skerry/contract/platform/status";
 import type { Usage } from "@skerry/contract/usage/usage";
 import type { CallOptions, HttpClient } from "../http/http.ts";
-import { Apps } from "./apps.ts";
 import { BackgroundServices } from "./background-services.ts";
 import { Cache } from "./cache.ts";
 import { Hosts } from "./hosts.ts";
@@ -30,7 +29,6 @@ export interface UsageQuery {
 /** Collections and calls that need nothing but their declarations. `Skerry` has the other ones. */
 export class GeneratedClient {
   readonly snapshots: Snapshots;
-  readonly apps: Apps;
   readonly sizes: Sizes;
   readonly registries: Registries;
   readonly cache: Cache;
@@ -45,7 +43,6 @@ export class GeneratedClient {
   constructor(http: HttpClient) {
     this.#http = http;
     this.snapshots = new Snapshots(http);
-    this.apps = new Apps(http);
     this.sizes = new Sizes(http);
     this.registries = new Registries(http);
     this.cache = new Cache(http);

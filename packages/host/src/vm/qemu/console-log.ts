@@ -4,11 +4,14 @@
 
 import { open, type FileHandle } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConsoleTimes, type ConsolePiece } from "./console-times.ts";
+import type { PlacedPiece } from "@skerry/contract/host-api/timed-console";
+import { ConsoleTimes } from "./console-times.ts";
 
 export interface ConsoleQuery {
-  /** How many of the last lines come first. */
+  /** How many of the last lines come first, where `from` says nothing else. */
   readonly lines: number;
+  /** Position of the first byte. */
+  readonly from?: number | undefined;
   /** Then what comes, until the file is removed or the signal aborts. */
   readonly follow: boolean;
 }
@@ -41,15 +44,19 @@ const CLOSING_DEADLINE_MS = 1_000;
 const END_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** The bytes as they were written, in pieces; lines that are too old to be there are left out. */
+/**
+ * The bytes as they were written, in pieces; what is too old to be there is left out. The first piece is empty,
+ * and says the position at which it begins.
+ */
 export async function* readConsole(
   file: string,
-  { lines, follow }: ConsoleQuery,
+  { lines, from, follow }: ConsoleQuery,
   signal: AbortSignal,
-): AsyncGenerator<ConsolePiece> {
+): AsyncGenerator<PlacedPiece> {
   await using handle = await open(file, "r");
   const times = new ConsoleTimes(handle);
-  let at = await lineStart(handle, lines);
+  let at = from === undefined ? await lineStart(handle, lines) : await startAt(handle, from);
+  yield { bytes: Buffer.alloc(0), atMs: undefined, position: at };
   while (!signal.aborted) {
     const piece = await readFrom(handle, at);
     at = piece.next;
@@ -101,6 +108,12 @@ async function readFrom(handle: FileHandle, wanted: number): Promise<{ bytes: Bu
   const { total, ringBytes } = await readHeader(handle);
   if (total - ringBytes > at) return readFrom(handle, at);
   return { bytes: buffer.subarray(0, bytesRead), next: at + bytesRead };
+}
+
+/** A position that the console has not come to is of another one. */
+async function startAt(handle: FileHandle, from: number): Promise<number> {
+  const header = await readHeader(handle);
+  return from > header.total ? oldest(header) : Math.max(from, oldest(header));
 }
 
 /** Where the last so many lines begin. One that has not ended yet counts. */

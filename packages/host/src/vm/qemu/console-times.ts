@@ -2,19 +2,13 @@
 // time, in the order in which they were noted.
 
 import type { FileHandle } from "node:fs/promises";
+import type { PlacedPiece } from "@skerry/contract/host-api/timed-console";
 
 /** As in console-log.c. */
 const TIMES = 64 * 1024;
 const PAIR_BYTES = 16;
 /** The writer may be about to overwrite the oldest while they are read. */
 const MARGIN = 64;
-
-/** Bytes that came at one time. */
-export interface ConsolePiece {
-  readonly bytes: Buffer;
-  /** In ms since 1970; undefined where it is not known. */
-  readonly atMs: number | undefined;
-}
 
 /** Where the ring is in the file, and how many times were ever noted. */
 interface TimesRing {
@@ -61,7 +55,7 @@ export class ConsoleTimes {
   }
 
   /** The bytes at a position, cut where another time begins. */
-  *split(bytes: Buffer, position: number): Generator<ConsolePiece> {
+  *split(bytes: Buffer, position: number): Generator<PlacedPiece> {
     const end = position + bytes.length;
     let from = position;
     let known = this.#moments.findLastIndex((moment) => moment.position <= position);
@@ -72,7 +66,11 @@ export class ConsoleTimes {
       const next = this.#moments[known + 1]?.position ?? end;
       const until = Math.min(end, Math.max(next, from));
       if (until > from)
-        yield { bytes: bytes.subarray(from - position, until - position), atMs: this.#moments[known]?.ms };
+        yield {
+          bytes: bytes.subarray(from - position, until - position),
+          atMs: this.#moments[known]?.ms,
+          position: from,
+        };
       from = until;
       known += 1;
     }

@@ -3,7 +3,7 @@
 import { createReadStream, type ReadStream } from "node:fs";
 import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { timedPiece } from "@skerry/contract/host-api/timed-console";
+import { PieceWriter, type PlacedPiece } from "@skerry/contract/host-api/timed-console";
 import { SkerryError } from "@skerry/contract/errors";
 import { readConsole } from "./console-log.ts";
 
@@ -13,6 +13,7 @@ const KEPT_MS = 7 * DAY_MS;
 const LOG_MAX_BYTES = 4 * 1024 * 1024;
 const GROUP_MAX_BYTES = 64 * 1024 * 1024;
 const ALL_MAX_BYTES = 1024 * 1024 * 1024;
+const PIECE_HEAD_BYTES = 12;
 /** Lines that are read of a console, most of which are shorter than 100 characters. */
 const LINES_MAX = 50_000;
 
@@ -86,13 +87,14 @@ export class KeptLogs {
 /** Writes the end of a console that is longer. */
 async function write(part: FileHandle, consoleFile: string): Promise<void> {
   const never = new AbortController().signal;
-  const pieces: Buffer[] = [];
-  let bytes = 0;
+  const pieces: PlacedPiece[] = [];
+  // That of the mark at the beginning.
+  let bytes = PIECE_HEAD_BYTES;
   for await (const piece of readConsole(consoleFile, { lines: LINES_MAX, follow: false }, never)) {
-    const written = timedPiece(piece);
-    pieces.push(written);
-    bytes += written.length;
-    while (bytes > LOG_MAX_BYTES) bytes -= pieces.shift()?.length ?? 0;
+    pieces.push(piece);
+    bytes += piece.bytes.length + PIECE_HEAD_BYTES;
+    while (bytes > LOG_MAX_BYTES) bytes -= (pieces.shift()?.bytes.length ?? 0) + PIECE_HEAD_BYTES;
   }
-  await part.writeFile(Buffer.concat(pieces));
+  const writer = new PieceWriter();
+  await part.writeFile(Buffer.concat(pieces.map((piece) => writer.written(piece))));
 }

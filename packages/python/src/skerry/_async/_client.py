@@ -12,6 +12,7 @@ from .._settings import find_settings
 from ..events import FollowedChange
 from ..types import ResourceEventKind, ResourceEventPage
 from ._audit import AsyncAudit
+from ._apps import AsyncApps
 from ._builds import AsyncBuilds
 from ._events import follow_events
 from ._http import AsyncHttp
@@ -51,6 +52,7 @@ class AsyncSkerry(AsyncGeneratedClient):
         self.executions = AsyncKeptExecutions(self._http)
         self.templates = AsyncTemplates(self._http)
         self.builds = AsyncBuilds(self._http)
+        self.apps = AsyncApps(self._http)
         self.audit = AsyncAudit(self._http)
 
     def events(

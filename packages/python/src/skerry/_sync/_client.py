@@ -13,6 +13,7 @@ from .._settings import find_settings
 from ..events import FollowedChange
 from ..types import ResourceEventKind, ResourceEventPage
 from ._audit import Audit
+from ._apps import Apps
 from ._builds import Builds
 from ._events import follow_events
 from ._http import Http
@@ -52,6 +53,7 @@ class Skerry(GeneratedClient):
         self.executions = KeptExecutions(self._http)
         self.templates = Templates(self._http)
         self.builds = Builds(self._http)
+        self.apps = Apps(self._http)
         self.audit = Audit(self._http)
 
     def events(

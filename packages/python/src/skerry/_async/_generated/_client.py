@@ -7,7 +7,6 @@ from typing import Optional
 from ..._request import Request
 from ...types import Health, Limits, Me, Status, Usage
 from .._http import AsyncHttp
-from ._apps import AsyncApps
 from ._background_services import AsyncBackgroundServices
 from ._cache import AsyncCache
 from ._hosts import AsyncHosts
@@ -24,7 +23,6 @@ class AsyncGeneratedClient:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
         self.snapshots = AsyncSnapshots(http)
-        self.apps = AsyncApps(http)
         self.sizes = AsyncSizes(http)
         self.registries = AsyncRegistries(http)
         self.cache = AsyncCache(http)

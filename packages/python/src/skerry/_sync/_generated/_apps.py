@@ -10,7 +10,6 @@ from ..._request import Request
 from ...types import (
     App,
     AppList,
-    AppLogs,
     AppMetrics,
     AppStatus,
     Deploy,
@@ -31,7 +30,7 @@ from .._streams import every_item
 from .._wait import WAIT_S, wait_for_status
 
 
-class Apps:
+class GeneratedApps:
     def __init__(self, http: Http) -> None:
         self._http = http
 
@@ -179,42 +178,6 @@ class Apps:
         return self._http.json(
             Request("POST", f"/v1/apps/{segment(id)}/deploys/{segment(deploy)}/cancel"),
             Deploy,
-        )
-
-    def logs(
-        self,
-        id: str,
-        *,
-        lines: Optional[int] = None,
-        since: Optional[str] = None,
-        until: Optional[str] = None,
-        grep: Optional[str] = None,
-        group: Optional[str] = None,
-        instance: Optional[str] = None,
-        release: Optional[int] = None,
-    ) -> AppLogs:
-        """Read the log of an app. What its instances have printed, by time. Their hosts keep it for a week after an
-        instance is gone: that of the last 50 of an app, and on each host 64 MiB of an organization.
-
-        Needs the scope ``apps:read``.
-
-        Errors of its own: ``app_not_found``, ``secrets_unavailable``.
-        """
-        return self._http.json(
-            Request(
-                "GET",
-                f"/v1/apps/{segment(id)}/logs",
-                query={
-                    "lines": lines,
-                    "since": since,
-                    "until": until,
-                    "grep": grep,
-                    "group": group,
-                    "instance": instance,
-                    "release": release,
-                },
-            ),
-            AppLogs,
         )
 
     def metrics(self, id: str, *, since: Optional[str] = None, step: Optional[str] = None) -> AppMetrics:

@@ -7,7 +7,6 @@ from typing import Optional
 from ..._request import Request
 from ...types import Health, Limits, Me, Status, Usage
 from .._http import Http
-from ._apps import Apps
 from ._background_services import BackgroundServices
 from ._cache import Cache
 from ._hosts import Hosts
@@ -24,7 +23,6 @@ class GeneratedClient:
     def __init__(self, http: Http) -> None:
         self._http = http
         self.snapshots = Snapshots(http)
-        self.apps = Apps(http)
         self.sizes = Sizes(http)
         self.registries = Registries(http)
         self.cache = Cache(http)
