@@ -20,7 +20,7 @@ const route = async (body: object) => {
 };
 /** Keys of the proxy's map, with the groups that they lead to, and more. */
 const led = () =>
-  world.host.edge.document.routes.map(({ host, path_prefix, backend, ...more }) => [
+  world.host.edge.document.routes.map(({ host, path_prefix, backend, app: _app, id: _id, ...more }) => [
     `${host}${path_prefix} ${backend.split(":").slice(1).join(":")}`,
     more,
   ]);

@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import { expect, test } from "vitest";
+import type { AppFailures } from "@skerry/contract/apps/app-failures";
 import type { AppMetrics } from "@skerry/contract/apps/app-metrics";
 import type { Route } from "@skerry/contract/apps/route";
 import type { EdgeTraffic } from "@skerry/contract/host-api/edge";
@@ -131,4 +132,33 @@ test("answers are summed up by routes, with bounds of the times that they took",
   const { text } = await world.call("GET", "/metrics");
   expect(text).toContain('skerry_app_answers_total{le="0.01"} 71');
   expect(text).toContain('skerry_app_answers_total{le="+Inf"} 115');
+});
+
+test("requests that failed are told by all hosts, with words for whose fault it was", async () => {
+  await newApp();
+  await untilLive(await deploy());
+  const serving = (await getApp()).instances.find(({ state }) => state === "serving")?.machine_id ?? "";
+  const failure = {
+    ...{ at: "2026-11-20T16:41:09.900Z", vm: serving, status: 502, end: "SH", ms: 12 },
+    ...{ method: "GET", path: "/cart", request_id: "0d9f3a52" },
+  };
+  world.host.edge.failures = [
+    { ...failure, at: "2026-11-20T16:41:10.000Z", vm: null, end: "SC", status: 503 },
+    failure,
+    { ...failure, at: "2026-11-20T16:40:00.000Z", vm: "mch_gone", end: "Xx" },
+  ];
+  const failures = async (query = "") =>
+    (await world.call<AppFailures>("GET", `/v1/apps/shop/failures${query}`)).body;
+  expect(await failures()).toMatchObject({
+    unavailable: [],
+    items: [
+      { instance: null, machine_id: "mch_gone", why: "the proxy ended it (Xx)" },
+      { instance: "web.1", why: "the app broke off, or did not answer in HTTP", path: "/cart", ms: 12 },
+      { instance: null, machine_id: null, why: "no instance takes requests" },
+    ],
+  });
+  expect((await failures("?since=2026-11-20T16:41:10Z")).items).toHaveLength(1);
+  await world.host.stop();
+  expect((await failures()).unavailable).toHaveLength(1);
+  await world.host.start();
 });

@@ -39,6 +39,12 @@ export const calls: Readonly<Record<string, ApiCall>> = {
     parameters: ["id"],
     query: ["since", "step"],
   },
+  "apps.failures": {
+    operation: "listAppFailures",
+    summary: "List failed requests of an app",
+    parameters: ["id"],
+    query: ["since"],
+  },
   "apps.createRoute": {
     operation: "createRoute",
     summary: "Create a route of an app",

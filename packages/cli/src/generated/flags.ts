@@ -65,6 +65,14 @@ export const flags = {
     },
     { field: "step", help: "length of a step, from 5m to 24h", kind: "text", placeholder: "step" },
   ],
+  listAppFailures: [
+    {
+      field: "since",
+      help: "only those at or after this time, in ISO 8601. Default: all that are kept",
+      kind: "text",
+      placeholder: "since",
+    },
+  ],
   createRoute: [
     {
       field: "host",

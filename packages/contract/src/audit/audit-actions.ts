@@ -5,6 +5,7 @@ export const auditActions = [
   "app.create",
   "app.delete",
   "app.deploy",
+  "app.failures.list",
   "app.get",
   "app.list",
   "app.logs",

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { App, AppCreateRequest, AppList, AppUpdateRequest } from "@skerry/contract/apps/app";
+import { AppFailures, AppFailuresQuery } from "@skerry/contract/apps/app-failures";
 import { AppMetrics, AppMetricsQuery } from "@skerry/contract/apps/app-metrics";
 import { Deploy, DeployList } from "@skerry/contract/apps/deploy";
 import { DeployCreateRequest, ReleaseList } from "@skerry/contract/apps/release";
@@ -174,6 +175,22 @@ export const appOperations = {
     access: read,
     audit: { action: "app.metrics.get", resource: "app" },
     errors: ["app_not_found", "invalid_duration", "timeout_too_long"],
+  },
+  listAppFailures: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/apps/:id/failures",
+    client: "apps.failures",
+    tag: "apps",
+    summary: "List failed requests of an app",
+    description:
+      "Those that were answered with 5xx, by the app or by the proxies, with whose fault it was. Hosts keep 256 KiB of each app for a week, and not all where a route fails more than five times in a second.",
+    ...path,
+    query: AppFailuresQuery,
+    answers: { 200: AppFailures },
+    access: read,
+    audit: { action: "app.failures.list", resource: "app" },
+    errors: ["app_not_found"],
   },
   createRoute: {
     surface: "v1",

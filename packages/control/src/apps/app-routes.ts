@@ -1,8 +1,10 @@
 import { callerOf } from "../api/authenticate-hook.ts";
+import { requestSignal } from "../api/request-signal.ts";
 import { routes } from "../api/routes.ts";
 import { RequestTiming } from "../http/request-timing.ts";
 import { appOperations } from "./app-operations.ts";
 import { deleteAppSecret, listAppSecrets, setAppSecret } from "./app-secrets.ts";
+import { readAppFailures } from "./app-failures.ts";
 import { readAppMetrics } from "./app-traffic.ts";
 import { appVmOperations } from "./app-vm-operations.ts";
 import { deleteOneOff, oneOffCreation } from "./one-offs.ts";
@@ -37,6 +39,10 @@ export const appRoutes = routes(appOperations, (context) => ({
     listDeploysOf(context, callerOf(request), { id: request.params.id, page: request.query }),
   getDeploy: (request) => getDeploy(context, callerOf(request), request.params),
   cancelDeploy: (request) => cancelDeploy(context, callerOf(request), request.params),
+  listAppFailures: (request, reply) =>
+    readAppFailures(context, callerOf(request), {
+      ...{ id: request.params.id, since: request.query.since, gone: requestSignal(reply) },
+    }),
   getAppMetrics: (request) =>
     readAppMetrics(context, callerOf(request), { id: request.params.id, query: request.query }),
   createRoute: (request) =>

@@ -13,6 +13,7 @@ export const appCalls = {
   getDeploy: async (world) => call("GET", await newDeploy(world)),
   cancelDeploy: async (world) => call("POST", `${await newDeploy(world)}/cancel`),
   getAppLogs: async (world) => call("GET", `${await newApp(world)}/logs`),
+  listAppFailures: async (world) => call("GET", `${await newApp(world)}/failures`),
   getAppMetrics: async (world) => call("GET", `${await newApp(world)}/metrics`),
   createRoute: async (world) =>
     call("POST", `${await newApp(world)}/routes`, { path_prefix: "/api", group: "web" }),

@@ -19,6 +19,7 @@ export const appClientCalls = {
     python: "skerry.apps.logs({id})",
     cli: "logs --app {id} --json",
   },
+  listAppFailures: { cli: "app failures {id} --json" },
   getAppMetrics: { cli: "app metrics {id} --json" },
   createRoute: { cli: "route create {id} --path-prefix /api --group web --json" },
   listRoutes: { cli: "route list {id}", gives: { cli: expect.any(String) } },

@@ -25,6 +25,7 @@ export const requests = {
   getDeploy: { method: "GET", path: "/v1/apps/{id}/deploys/{deploy}", call: "apps.getDeploy" },
   cancelDeploy: { method: "POST", path: "/v1/apps/{id}/deploys/{deploy}/cancel", call: "apps.cancelDeploy" },
   getAppMetrics: { method: "GET", path: "/v1/apps/{id}/metrics", call: "apps.metrics" },
+  listAppFailures: { method: "GET", path: "/v1/apps/{id}/failures", call: "apps.failures" },
   createRoute: { method: "POST", path: "/v1/apps/{id}/routes", call: "apps.createRoute" },
   listRoutes: { method: "GET", path: "/v1/apps/{id}/routes", call: "apps.routes", item: "route" },
   deleteRoute: { method: "DELETE", path: "/v1/apps/{id}/routes/{route}", call: "apps.deleteRoute" },

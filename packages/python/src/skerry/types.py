@@ -1336,6 +1336,30 @@ class AppCreateRequest(_AppCreateRequestRequired, total=False):
     scale: Dict[str, int]
 
 
+class AppFailure(TypedDict):
+    at: str
+    status: int
+    #: Whose fault it was, in words.
+    why: str
+    #: Group and number; null: it went to none.
+    instance: Optional[str]
+    machine_id: Optional[str]
+    method: str
+    #: Without its query, at most 300 bytes.
+    path: str
+    #: Milliseconds from its begin to the end of the answer.
+    ms: int
+    #: As `X-Request-Id` of the answer says.
+    request_id: str
+
+
+class AppFailures(TypedDict):
+    #: Oldest first, the last 1000.
+    items: List[AppFailure]
+    #: Ids of hosts that cannot be asked now, so that what they have kept is missing.
+    unavailable: List[str]
+
+
 class AppList(TypedDict):
     items: List[App]
     next_cursor: Optional[str]

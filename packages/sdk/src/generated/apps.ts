@@ -1,6 +1,7 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
 import type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
+import type { AppFailures } from "@skerry/contract/apps/app-failures";
 import type { AppMetrics } from "@skerry/contract/apps/app-metrics";
 import type { Deploy } from "@skerry/contract/apps/deploy";
 import type { OneOffRequest } from "@skerry/contract/apps/one-off";
@@ -19,6 +20,11 @@ export interface GetAppMetricsQuery {
   readonly since?: string | undefined;
   /** Length of a step, from 5m to 24h. */
   readonly step?: string | undefined;
+}
+
+export interface ListAppFailuresQuery {
+  /** Only those at or after this time, in ISO 8601. Default: all that are kept. */
+  readonly since?: string | undefined;
 }
 
 export class GeneratedApps {
@@ -174,6 +180,22 @@ export class GeneratedApps {
   metrics(id: string, query: GetAppMetricsQuery = {}, options: CallOptions = {}): Promise<AppMetrics> {
     return this.http.json<AppMetrics>(
       { method: "GET", path: `/v1/apps/${segment(id)}/metrics`, query: { ...query } },
+      options,
+    );
+  }
+
+  /**
+   * List failed requests of an app. Those that were answered with 5xx, by the app or by the
+   * proxies, with whose fault it was. Hosts keep 256 KiB of each app for a week, and not all where
+   * a route fails more than five times in a second.
+   *
+   * Needs the scope `apps:read`.
+   *
+   * Errors of its own: `app_not_found`.
+   */
+  failures(id: string, query: ListAppFailuresQuery = {}, options: CallOptions = {}): Promise<AppFailures> {
+    return this.http.json<AppFailures>(
+      { method: "GET", path: `/v1/apps/${segment(id)}/failures`, query: { ...query } },
       options,
     );
   }

@@ -1,6 +1,6 @@
 // Written by setup/write-clients.ts from the declarations of the API's operations. Do not edit.
 
-export type { GetAppMetricsQuery } from "./apps.ts";
+export type { GetAppMetricsQuery, ListAppFailuresQuery } from "./apps.ts";
 export type { AuditFilter } from "./audit.ts";
 export type { BuildFilter } from "./builds.ts";
 export type { UsageQuery } from "./generated-client.ts";
@@ -8,6 +8,7 @@ export type { RemoveHostQuery } from "./hosts.ts";
 export type { MoveFilter } from "./moves.ts";
 export type { SnapshotFilter } from "./snapshots.ts";
 export type { App, AppCreateRequest, AppUpdateRequest } from "@skerry/contract/apps/app";
+export type { AppFailures } from "@skerry/contract/apps/app-failures";
 export type { AppMetrics } from "@skerry/contract/apps/app-metrics";
 export type { Deploy } from "@skerry/contract/apps/deploy";
 export type { OneOffRequest } from "@skerry/contract/apps/one-off";

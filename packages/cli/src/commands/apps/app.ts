@@ -14,6 +14,7 @@ import {
   type WholeList,
 } from "../resources/resource-commands.ts";
 import { registerEnv } from "./app-env.ts";
+import { registerFailures } from "./app-failures.ts";
 import { registerMetrics } from "./app-metrics.ts";
 import { registerDeployCommands } from "./deploy.ts";
 import { registerOneOffs } from "./one-off.ts";
@@ -63,6 +64,7 @@ export function registerAppCommands(program: Command, cli: Cli): void {
   registerScale(app, cli);
   registerMaintenance(app, cli);
   registerMetrics(app, cli);
+  registerFailures(app, cli);
   registerEnv(app, cli);
   registerOneOffs(app, cli);
   registerLists(app, cli);

@@ -9,6 +9,7 @@ from ..._paths import segment
 from ..._request import Request
 from ...types import (
     App,
+    AppFailures,
     AppList,
     AppMetrics,
     AppStatus,
@@ -191,6 +192,20 @@ class GeneratedApps:
         return self._http.json(
             Request("GET", f"/v1/apps/{segment(id)}/metrics", query={"since": since, "step": step}),
             AppMetrics,
+        )
+
+    def failures(self, id: str, *, since: Optional[str] = None) -> AppFailures:
+        """List failed requests of an app. Those that were answered with 5xx, by the app or by the proxies, with whose
+        fault it was. Hosts keep 256 KiB of each app for a week, and not all where a route fails more than five
+        times in a second.
+
+        Needs the scope ``apps:read``.
+
+        Errors of its own: ``app_not_found``.
+        """
+        return self._http.json(
+            Request("GET", f"/v1/apps/{segment(id)}/failures", query={"since": since}),
+            AppFailures,
         )
 
     def create_route(
