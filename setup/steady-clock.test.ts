@@ -21,6 +21,7 @@ const MAY = new Set([
   "control/src/usage/usage-store.ts",
   "control/src/vms/signed-urls/url-routes.ts",
   "host/src/examine/restore-checks.ts",
+  "host/src/edge/failures.ts",
   "host/src/http/cache.ts",
   "host/src/app/unused-files.ts",
   "host/src/templates/image-cache.ts",

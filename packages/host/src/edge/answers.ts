@@ -19,7 +19,6 @@ const KEPT_FAILURES = 50;
 export function trackLines(id: string): string {
   return `  http-request track-sc2 ${id} table ${ANSWERS_TABLE}
   http-request set-var(txn.begun) date(0,ms)
-  http-request set-log-level silent if { sc_http_fail_rate(2,${ANSWERS_TABLE}) gt ${KEPT_FAILURES} }
   http-request set-log-level silent if { sc_http_req_rate(2,${ANSWERS_TABLE}) gt ${KEPT_FAILURES} } { var(txn.place),nbsrv -m int 0 }`;
 }
 
@@ -32,6 +31,7 @@ export function answerLines(): string {
   return [
     `  http-response sc-inc-gpc(${CLIENT_ERRORS},2) if { status 400:499 }`,
     `  http-response sc-inc-gpc(${SERVER_ERRORS},2) if { status ge 500 }`,
+    `  http-response set-log-level silent if { status ge 500 } { sc_http_fail_rate(2,${ANSWERS_TABLE}) gt ${KEPT_FAILURES} }`,
     "  http-response set-var(txn.taken) date(0,ms),sub(txn.begun)",
     ...times,
     `  http-response sc-inc-gpc(${TIMES - 1},2)`,

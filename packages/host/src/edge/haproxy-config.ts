@@ -35,6 +35,10 @@ const FILES_MAX = 40_000;
 const CLIENTS_MAX = "100k";
 /** A name and a port, and nothing that an app could read as another name or a path. */
 const HOST = "^[a-z0-9.-]+(:[0-9]{1,5})?$";
+/** Place of routes whose requests no instance gets. */
+const MAINTENANCE = "maintenance";
+/** Tells that a route has more than its place, which few have: the rules for it are left out for others. */
+const MORE = "more";
 const LIMITED = "{ var(txn.limit) -m int gt 0 }";
 
 const httpDefaults = `defaults
@@ -82,7 +86,7 @@ ${httpDefaults}
 frontend apps
   bind ${listen}
 ${bounds}
-${failureLines("var(txn.app)")}
+${failureLines("var(txn.route),field(2,|)")}
   unique-id-format %[uuid()]
   http-request del-header ^(x-forwarded-.*|forwarded|http2-settings|${INNER_HEADERS.join("|")})$ -m reg
   http-request del-header upgrade if { req.hdr(upgrade),lower -m sub h2c }
@@ -96,14 +100,12 @@ ${failureLines("var(txn.app)")}
   http-request set-var(txn.path) path
   http-request set-var(txn.route) var(txn.host),concat(,txn.path,/),map_beg(${files.routes})
   http-request set-var(txn.place) var(txn.route),field(1,|)
-  http-request set-var(txn.strip) var(txn.route),field(2,|)
-  http-request set-var(txn.limit) var(txn.route),field(3,|)
-  http-request set-var(txn.backend) var(txn.route),field(4,|)
-  http-request set-var(txn.app) var(txn.route),field(6,|)
-${trackLines("var(txn.route),field(7,|)")}
-  http-request set-log-level silent if { var(txn.route),field(5,|) -m str maintenance }
-  http-request return status 503 content-type application/json hdr retry-after 30 lf-string ${body("app_in_maintenance", "The app is in maintenance.")} if { var(txn.route),field(5,|) -m str maintenance }
+${trackLines("var(txn.route),field(3,|)")}
   http-request return status 404 content-type application/json lf-string ${body("route_not_found", "No app is served under this name and path.")} unless { var(txn.route) -m found }
+  http-request allow unless { var(txn.route),field(4,|) -m str ${MORE} }
+  http-request set-var(txn.strip) var(txn.route),field(5,|)
+  http-request set-var(txn.limit) var(txn.route),field(6,|)
+  http-request set-var(txn.backend) var(txn.route),field(7,|)
   http-request track-sc0 src,concat(|,txn.place) table clients if ${LIMITED}
   http-request return status 429 content-type application/json hdr retry-after 1 lf-string ${body("rate_limited", "There are too many requests from this address.")} if ${LIMITED} { sc_http_req_rate(0,clients),sub(txn.limit) gt 0 }
 ${stripLines()}
@@ -115,12 +117,20 @@ backend clients
   stick-table type string len 80 size ${CLIENTS_MAX} expire 10s store http_req_rate(1s)
 backend addresses
   stick-table type ip size ${CLIENTS_MAX} expire 10s store conn_cur
-${answersTable}`,
+${answersTable}
+${maintenanceText()}`,
     ...(door === undefined ? [] : [innerDoorText(door, files)]),
     ...(tcp === undefined ? [] : [tcpText(tcp, { listen, bounds, uid, files, door })]),
     ...seating.map((one, place) => backendText(one, place, facts)),
     "",
   ].join("\n");
+}
+
+/** Answers of routes that are in maintenance, which are no failures. */
+function maintenanceText(): string {
+  return `backend ${MAINTENANCE}
+  http-request set-log-level silent
+  http-request return status 503 content-type application/json hdr retry-after 30 lf-string ${body("app_in_maintenance", "The app is in maintenance.")}`;
 }
 
 function boundLines(perAddress: number): string {
@@ -158,8 +168,8 @@ function stripLines(): string {
 }
 
 /**
- * Lines `KEY PLACE|SEGMENTS|LIMIT|BACKEND|MAINTENANCE|APP|ID`: segments to take away, and requests in a second; 0:
- * none. The backend is named where other hosts serve it too.
+ * Lines `KEY PLACE|APP|ID`, and of few routes `|more|SEGMENTS|LIMIT|BACKEND`: segments to take away, and
+ * requests in a second; 0: none. The backend is named where other hosts serve it too.
  */
 export function routeEntries(
   seating: Seating,
@@ -172,12 +182,12 @@ export function routeEntries(
       if (place === undefined) return [];
       const segments = strip_prefix === true ? path_prefix.split("/").length - 2 : 0;
       const passed = Object.keys(place.elsewhere).length > 0 ? backend : "";
+      const isPlain = segments === 0 && rate_limit === 0 && passed === "";
+      const more = [MORE, segments, rate_limit, passed];
       return [
         [
           `${host}${path_prefix}`,
-          [place.name, segments, rate_limit, passed, maintenance === true ? "maintenance" : "", app, id].join(
-            "|",
-          ),
+          [maintenance === true ? MAINTENANCE : place.name, app, id, ...(isPlain ? [] : more)].join("|"),
         ] as const,
       ];
     },

@@ -3,6 +3,8 @@
 import { access, readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { listens } from "../system/listening-sockets.ts";
 import { runProgram, RunError } from "../system/run.ts";
 import { findByUid, killProcess } from "../vm/qemu/process.ts";
 import type { ProxyFiles } from "./proxy-files.ts";
@@ -53,6 +55,7 @@ export class Haproxy {
       const said = cause instanceof RunError ? cause.message : String(cause);
       throw new ProxyFault(`the proxy does not start: ${said}`, { cause });
     });
+    await letGo(former);
   }
 
   /** Whether the process that has the socket takes commands. */
@@ -142,6 +145,15 @@ export class Haproxy {
       socket.destroy();
     }
   }
+}
+
+const LET_GO_MS = 1_000;
+
+/** Waits until these take no connections any more, which they would serve as they were told before. */
+async function letGo(former: readonly number[]): Promise<void> {
+  const lateMs = performance.now() + LET_GO_MS;
+  for (const pid of former)
+    while ((await listens(pid)) && performance.now() < lateMs) await sleep(10, undefined, { ref: false });
 }
 
 /** Kind of objects in `show stat`. */
