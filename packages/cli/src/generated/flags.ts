@@ -36,20 +36,6 @@ export const flags = {
       placeholder: "KEY=VALUE",
     },
   ],
-  updateApp: [
-    {
-      field: "scale",
-      help: "of these groups; the others stay as they are",
-      kind: "pairs",
-      placeholder: "KEY=VALUE",
-    },
-    {
-      field: "maintenance",
-      help: "requests are answered with 503 app_in_maintenance, and its instances get none",
-      kind: "boolean",
-      placeholder: "maintenance",
-    },
-  ],
   getAppMetrics: [
     {
       field: "since",

@@ -7,6 +7,7 @@ import { exampleOf, named } from "../named.ts";
 import { pageOf } from "../page.ts";
 import { APP_NAME_PATTERN, GROUP_PATTERN, GROUPS_MAX, SCALE_MAX } from "./app-bounds.ts";
 import { Deploy } from "./deploy.ts";
+import { LogForward, LogForwardWish } from "./log-forward.ts";
 
 const MAINTENANCE = "Requests are answered with 503 `app_in_maintenance`, and its instances get none.";
 const closed = { additionalProperties: false } as const;
@@ -38,6 +39,12 @@ export const AppUpdateRequest = named(
   {
     scale: Type.Optional({ ...Scale, description: "Of these groups; the others stay as they are." }),
     maintenance: Type.Optional(Type.Boolean({ description: MAINTENANCE })),
+    log_forward: Type.Optional(
+      Nullable(LogForwardWish, {
+        description:
+          "Sends the lines of its log from now on to a receiver, each at least once; null: to none. Needs `secrets:read` with a `header`.",
+      }),
+    ),
   },
   { scale: { web: 3 } },
 );
@@ -74,6 +81,7 @@ export const App = named(
     url: Nullable(Type.String({ description: "The address under which a host serves it." })),
     scale: Scale,
     maintenance: Type.Boolean({ description: MAINTENANCE }),
+    log_forward: Nullable(LogForward, { description: "The receiver of its log." }),
     release: Nullable(
       Type.Integer({ description: "Number of the release that is live; null: none is yet." }),
     ),
@@ -89,6 +97,12 @@ export const App = named(
     url: "http://shop.localhost:7080",
     scale: { web: 1 },
     maintenance: false,
+    log_forward: {
+      url: "https://logs.example.com/v1/logs",
+      header: { name: "Authorization", secret: "LOGS_TOKEN" },
+      since: "2026-11-20T16:41:10.123Z",
+      fault: null,
+    },
     release: 42,
     deploy: { ...exampleOf(Deploy), status: "live", finished_at: "2026-11-20T16:41:12.123Z" },
     instances: [

@@ -69,13 +69,14 @@ export const appOperations = {
     path: "/v1/apps/:id",
     tag: "apps",
     summary: "Change an app",
-    description: "A scale is carried out at once, with instances of the release that is live.",
+    description:
+      "A scale is carried out at once, with instances of the release that is live. A receiver of logs has to be on the Internet, unless the operator opens a private network; what it does not take is tried again, and `log_forward.fault` says why.",
     ...path,
     body: AppUpdateRequest,
     answers: { 200: App },
     access: write,
     audit: { action: "app.update", resource: "app" },
-    errors: ["app_not_found", "app_deleting"],
+    errors: ["app_not_found", "app_deleting", "secret_not_found"],
   },
   deleteApp: {
     surface: "v1",

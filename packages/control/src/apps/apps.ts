@@ -25,6 +25,8 @@ import {
 import { instancesOf, type InstanceRow } from "./instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
+import { forwardsOf, removeForward, setForward, type ForwardRow } from "./log-forward-store.ts";
+import { checkedForward, shownForward } from "./log-forwards.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
 
 export function appCreation(
@@ -45,7 +47,7 @@ export function appCreation(
             remediation: "Choose another name, or delete that app.",
             context: { field: "name", value: name },
           });
-        const app = shownApp(context, row, { deploy: undefined, instances: [] });
+        const app = shownApp(context, row, { deploy: undefined, forward: undefined, instances: [] });
         await attempt.done(transaction, app);
         return app;
       }),
@@ -69,18 +71,24 @@ export async function getApp(context: Context, caller: Caller, id: string): Prom
 
 export async function updateApp(
   context: Context,
-  { orgId }: Caller,
+  caller: Caller,
   id: string,
-  { scale = {}, maintenance }: AppUpdateRequest,
+  { scale = {}, maintenance, log_forward: wish }: AppUpdateRequest,
 ): Promise<App> {
-  const row = await changing(context, orgId, {
+  await getAppRow(context.db, caller, id);
+  const target = wish ? await checkedForward(context, caller, wish) : wish;
+  const row = await changing(context, caller.orgId, {
     id,
-    make: (transaction, app) =>
-      changeApp(transaction, id, {
+    make: async (transaction, app) => {
+      await changeApp(transaction, id, {
         scale: { ...app.scale, ...scale },
         ...(maintenance !== undefined && { maintenance }),
-      }),
+      });
+      if (target === null) await removeForward(transaction, id);
+      else if (target !== undefined) await setForward(transaction, id, target);
+    },
   });
+  if (target) context.wake("log-forwarder");
   return shownOne(context, row);
 }
 
@@ -112,19 +120,24 @@ async function changing(context: Context, orgId: string, { id, isDeletion, make 
 
 async function shownOne(context: Context, row: AppRow): Promise<App> {
   const [app] = await shownApps(context, [row]);
-  return app ?? shownApp(context, row, { deploy: undefined, instances: [] });
+  return app ?? shownApp(context, row, { deploy: undefined, forward: undefined, instances: [] });
 }
 
 async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
   const { db } = context;
   const ids = rows.map(({ id }) => id);
-  const [deploys, instances] = await Promise.all([lastDeploys(db, ids), instancesOf(db, ids)]);
+  const [deploys, instances, forwards] = await Promise.all([
+    lastDeploys(db, ids),
+    instancesOf(db, ids),
+    forwardsOf(db, ids),
+  ]);
   // MicroVMs for commands by hand take no part in it.
   const parts = instances.filter(({ group_name: group }) => group !== ONE_OFF);
   const byApp = Map.groupBy(parts, ({ app_id }) => app_id);
   return rows.map((row) =>
     shownApp(context, row, {
       deploy: deploys.find(({ app_id }) => app_id === row.id),
+      forward: forwards.find(({ app_id }) => app_id === row.id),
       instances: byApp.get(row.id) ?? [],
     }),
   );
@@ -134,10 +147,11 @@ const HTTP_PORT = 80;
 
 interface Running {
   readonly deploy: DeployRow | undefined;
+  readonly forward: ForwardRow | undefined;
   readonly instances: readonly InstanceRow[];
 }
 
-function shownApp(context: Context, row: AppRow, { deploy, instances }: Running): App {
+function shownApp(context: Context, row: AppRow, { deploy, forward, instances }: Running): App {
   const { id, name, status, scale, live, maintenance } = row;
   const host = hostOf(context, row);
   const { port } = context.apps;
@@ -145,6 +159,7 @@ function shownApp(context: Context, row: AppRow, { deploy, instances }: Running)
     ...{ id, name, status, scale, maintenance },
     host,
     url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
+    log_forward: shownForward(forward),
     release: live,
     deploy: deploy === undefined ? null : shownDeploy(deploy),
     instances: instances.map((one) => ({

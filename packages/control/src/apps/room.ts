@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
+import { FORWARDER, logForwarder } from "./log-forwarder.ts";
 import { appDeployer } from "./app-deployer.ts";
 import { appLogRoutes } from "./app-log-routes.ts";
 import { appRoutes, appVmRoutes } from "./app-routes.ts";
@@ -7,6 +8,7 @@ import { appRoutes, appVmRoutes } from "./app-routes.ts";
 declare module "../context.ts" {
   interface Services {
     "app-deployer": true;
+    "log-forwarder": true;
   }
 }
 
@@ -20,6 +22,13 @@ export const appsRoom = {
       setting: "SKERRY_APP_DEPLOYER_INTERVAL_MS",
       isDueAtStart: true,
       make: appDeployer,
+    },
+    {
+      name: FORWARDER,
+      everyMs: 10_000,
+      setting: "SKERRY_LOG_FORWARDER_INTERVAL_MS",
+      isDueAtStart: true,
+      make: logForwarder,
     },
   ],
   async onOrganizationDeleted(transaction, orgId) {

@@ -75,6 +75,7 @@ import { routes } from "./migrations/0079-routes.ts";
 import { watchedDeploys } from "./migrations/0080-watched-deploys.ts";
 import { appTraffic } from "./migrations/0081-app-traffic.ts";
 import { appMaintenance } from "./migrations/0082-app-maintenance.ts";
+import { logForwards } from "./migrations/0090-log-forwards.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -155,6 +156,7 @@ const migrations = [
   { number: 80, name: "watched-deploys", text: watchedDeploys },
   { number: 81, name: "app-traffic", text: appTraffic },
   { number: 82, name: "app-maintenance", text: appMaintenance },
+  { number: 90, name: "log-forwards", text: logForwards },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -4,10 +4,9 @@ import type { App } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { query } from "../router.ts";
-import { command, CopyAs } from "../ui/copy-as.tsx";
+import { call, command, CopyAs, withQuery } from "../ui/copy-as.tsx";
 import { Filter } from "../ui/list-page.tsx";
 import { Panel } from "../ui/panel.tsx";
-import { requestOf } from "../ui/request-of.ts";
 import { printable } from "../ui/text.ts";
 import { Waiting } from "../ui/waiting.tsx";
 
@@ -17,15 +16,20 @@ const LINES = 200;
 export function AppLog({ app }: { readonly app: App }) {
   const grep = query.value.get("grep") ?? "";
   const asked = { lines: LINES, ...(grep !== "" && { grep }) };
-  const log = useLoaded(`log of ${app.id} ${grep}`, (signal) => skerry.apps.logs(app.id, asked, { signal }), {
-    everyMs: EVERY_MS,
-  });
+  const log = useLoaded(
+    `log of ${app.id} ${grep}`,
+    (signal) => skerry.apps.logs(app.id, { ...asked, signal }),
+    {
+      everyMs: EVERY_MS,
+    },
+  );
   const words = grep === "" ? [] : ["--grep", grep];
-  const request = requestOf("getAppLogs", {
-    at: [app.id],
-    query: asked,
+  const request = {
+    method: "GET" as const,
+    path: withQuery(`/v1/apps/${app.id}/logs`, asked),
     cli: command("skerry logs --app", app.name, "--lines", String(LINES), ...words),
-  });
+    typescript: call("apps.logs", app.id, asked),
+  };
   return (
     <Panel title="Log" actions={<CopyAs request={request} of="the log" />}>
       <div class="filters">

@@ -14,6 +14,7 @@ import {
   type WholeList,
 } from "../resources/resource-commands.ts";
 import { registerEnv } from "./app-env.ts";
+import { forwardText, registerForward } from "./app-forward.ts";
 import { registerMetrics } from "./app-metrics.ts";
 import { registerDeployCommands } from "./deploy.ts";
 import { registerOneOffs } from "./one-off.ts";
@@ -61,6 +62,7 @@ export function registerAppCommands(program: Command, cli: Cli): void {
   });
   registerScale(app, cli);
   registerMaintenance(app, cli);
+  registerForward(app, cli);
   registerMetrics(app, cli);
   registerEnv(app, cli);
   registerOneOffs(app, cli);
@@ -105,16 +107,15 @@ function registerLists(app: Command, cli: Cli): void {
   });
 }
 
-async function printApp(
-  cli: Cli,
-  { name, url, release, deploy, instances, maintenance }: App,
-): Promise<void> {
+async function printApp(cli: Cli, app: App): Promise<void> {
+  const { name, url, release, deploy, instances, maintenance } = app;
   if (maintenance) await cli.output.line("It is in maintenance: its instances get no requests.");
   await cli.output.line(`${name}  ${url ?? "no address"}  release ${release ?? "-"}`);
   if (deploy !== null)
     await cli.output.line(
       `deploy ${deploy.id} of release ${deploy.release}: ${deploy.status}${because(deploy)}`,
     );
+  if (app.log_forward !== null) await cli.output.line(forwardText(app));
   const rows = instances.map((one) => [
     ...[one.name, String(one.release), one.state, one.machine_id, relativeTime(one.created_at)],
   ]);

@@ -11,6 +11,7 @@ from ...types import (
     App,
     AppList,
     AppMetrics,
+    AppUpdateRequest,
     Deploy,
     DeployCreateRequest,
     DeployList,
@@ -75,20 +76,21 @@ class AsyncGeneratedApps:
         """
         return await self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
 
-    async def update(
-        self, id: str, *, scale: Optional[Mapping[str, int]] = None, maintenance: Optional[bool] = None
-    ) -> App:
-        """Change an app. A scale is carried out at once, with instances of the release that is live.
+    async def update(self, id: str, changes: AppUpdateRequest) -> App:
+        """Change an app. A scale is carried out at once, with instances of the release that is live. A receiver of
+        logs has to be on the Internet, unless the operator opens a private network; what it does not take is tried
+        again, and ``log_forward.fault`` says why.
 
         Needs the scope ``apps:write``.
 
-        Errors of its own: ``app_not_found``, ``app_deleting``.
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``secret_not_found``.
         """
         return await self._http.json(
             Request(
                 "PATCH",
                 f"/v1/apps/{segment(id)}",
-                json={"scale": scale, "maintenance": maintenance},
+                json=cast(Mapping[str, object], changes),
+                sends_none=True,
             ),
             App,
         )
