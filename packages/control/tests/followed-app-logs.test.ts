@@ -205,6 +205,19 @@ test("followers are bounded, and their places are given back", async () => {
   await again.until(["here"]);
 });
 
+test("a token that is revoked ends the log that it follows, and says why", async () => {
+  const id = await oneInstance();
+  const minted = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });
+  const response = await fetch(`${world.url}/v1/apps/shop/logs?follow=true`, {
+    headers: { authorization: `Bearer ${minted.body.token}` },
+  });
+  const text = response.text();
+  await eventually(() => console.followers(id) === 1, "the log is followed");
+  await world.call("DELETE", `/v1/auth/tokens/${minted.body.id}`);
+  expect(await text).toMatch(/event: error\ndata: {"code":"unauthorized"/);
+  await eventually(() => console.followers(id) === 0, "the host is left");
+});
+
 test("only lines that are asked for come, and the cursor passes over the others", async () => {
   const id = await oneInstance();
   const log = await follow("&level=warn&grep=disk");
