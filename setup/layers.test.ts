@@ -66,7 +66,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["generated"],
     ["vms/executions", "vms/files", "vms/forward"],
     ["vms"],
-    ["audit", "builds", "machines", "organizations", "sandboxes"],
+    ["apps", "audit", "builds", "machines", "organizations", "sandboxes"],
     ["templates"],
     ["skerry.ts"],
   ],

@@ -138,6 +138,38 @@ test("a secret of an app is set and deployed, or staged", async () => {
   expect(made(server)[0]).toBe("PUT /v1/apps/shop/secrets/API_KEY");
 });
 
+test("app forward says where the log goes, and shows why it does not get there", async () => {
+  const { log_forward: forward } = exampleOf(App);
+  const fault = { message: "It answers 503.", since: new Date(Date.now() - 3_600_000).toISOString() };
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, { ...exampleOf(App), log_forward: { ...forward, fault } }),
+  );
+  await using shell = await Shell.forServer(server);
+  const url = "https://logs.example.com/v1/logs";
+  const set = await shell.run("app", "forward", "shop", url, "--header", "Authorization=LOGS_TOKEN");
+  expect(set.stdout.toString()).toMatch(
+    /^its log goes to https:\S+ with Authorization from LOGS_TOKEN, which takes nothing since .*: It answers 503\.\n$/,
+  );
+  await shell.run("app", "forward", "shop", "syslog+tls://logs.example.com:6514");
+  await shell.run("app", "forward", "shop", "--off");
+  await shell.run("app", "forward", "shop");
+  expect(
+    server.received.map(({ method, body }) => (method === "GET" ? method : JSON.parse(String(body)))),
+  ).toEqual([
+    { log_forward: { url, header: { name: "Authorization", secret: "LOGS_TOKEN" } } },
+    { log_forward: { url: "syslog+tls://logs.example.com:6514" } },
+    { log_forward: null },
+    "GET",
+  ]);
+  for (const words of [
+    ["--header", "A=B"],
+    [url, "--off"],
+    [url, "--header", "Bearer x"],
+  ])
+    expect((await shell.run("app", "forward", "shop", ...words)).code).toBe(2);
+  expect(server.received).toHaveLength(4);
+});
+
 test("app maintenance says what it is to be", async () => {
   const { server, shell } = await serving();
   await using _server = server;

@@ -52,6 +52,7 @@ export interface Context {
   /** Undefined: none is set. */
   readonly objectStore: Bucket | undefined;
   readonly registries: RegistrySettings;
+  readonly logs: LogSettings;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Of validated tokens. */
@@ -107,6 +108,18 @@ export interface RegistrySettings {
   readonly mirrors: readonly RegistryMirror[];
   /** PEM of authorities that their certificates may be of; undefined: those alone that guests trust. */
   readonly caFile: string | undefined;
+}
+
+/** Settings of the operator for receivers of logs. */
+export interface LogSettings {
+  /** Receiver of the logs of all apps; undefined: there is none. */
+  readonly forward: string | undefined;
+  /** PEM of authorities that certificates of receivers may be of, beside those of this machine. */
+  readonly caFile: string | undefined;
+  /** Private networks in which receivers of organizations may be. */
+  readonly privateCidrs: readonly string[];
+  /** Servers that resolve names of their receivers; undefined: those of this machine. */
+  readonly nameServers?: readonly string[];
 }
 
 /** Background services by name. Each room adds its own. A service runs on one replica at a time. */

@@ -97,9 +97,9 @@ test("an app whose host is slow, and a proxy that does not answer, hold up no ot
   const quick = await deploy(WEB, "quick");
   await eventually(async () => {
     await pass();
-    return (await getDeploy(quick, "quick")).status === "live";
+    return (await getDeploy(quick)).status === "live";
   }, "the quick app is live");
-  expect((await getDeploy(slow, "slow")).status).toBe("starting");
+  expect((await getDeploy(slow)).status).toBe("starting");
   world.host.beforeStart = async () => undefined;
   held.resolve(undefined);
   await turning;

@@ -41,7 +41,7 @@ test("secrets of an app are in its instances and in no other's, before those of 
   expect(await given()).toMatchObject({ SHARED: "of all", API_KEY: "of the shop" });
   expect((await liveRelease())?.secrets).toEqual(["SHARED", "API_KEY"]);
   const other = await deploy({ ...WEB, secrets: [{ name: "API_KEY" }] }, "other");
-  while ((await getDeploy(other, "other")).status === "queued") await turn();
+  while ((await getDeploy(other)).status === "queued") await turn();
   const [instance] = (await getApp("other")).instances;
   expect(specOf(instance?.machine_id ?? "")).toMatchObject({ API_KEY: "of the organization" });
   // Another value is in instances of the next deploy.

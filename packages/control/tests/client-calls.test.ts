@@ -281,7 +281,7 @@ const otherCommands: Readonly<Record<string, string>> = {
   rollback: "packages/cli/tests/apps.test.ts",
   launch: "packages/cli/tests/apps.test.ts",
   ...Object.fromEntries(
-    ["console", "env", "exec", "maintenance", "run"].map((word) => [
+    ["console", "env", "exec", "forward", "maintenance", "run"].map((word) => [
       `app ${word}`,
       "packages/cli/tests/app-hand.test.ts",
     ]),

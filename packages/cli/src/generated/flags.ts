@@ -36,26 +36,6 @@ export const flags = {
       placeholder: "KEY=VALUE",
     },
   ],
-  updateApp: [
-    {
-      field: "scale",
-      help: "of these groups; the others stay as they are",
-      kind: "pairs",
-      placeholder: "KEY=VALUE",
-    },
-    {
-      field: "maintenance",
-      help: "requests are answered with 503 app_in_maintenance, and its instances get none",
-      kind: "boolean",
-      placeholder: "maintenance",
-    },
-    {
-      field: "env_changes",
-      help: "variables for the next deploy, beside those that wait for it already: its release has them set, or without them where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again",
-      kind: "pairs",
-      placeholder: "KEY=VALUE",
-    },
-  ],
   getAppMetrics: [
     {
       field: "since",

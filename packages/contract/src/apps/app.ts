@@ -7,6 +7,7 @@ import { exampleOf, named } from "../named.ts";
 import { pageOf } from "../page.ts";
 import { APP_NAME_PATTERN, GROUP_PATTERN, GROUPS_MAX, SCALE_MAX } from "./app-bounds.ts";
 import { Deploy } from "./deploy.ts";
+import { LogForward, LogForwardWish } from "./log-forward.ts";
 
 const MAINTENANCE = "Requests are answered with 503 `app_in_maintenance`, and its instances get none.";
 const closed = { additionalProperties: false } as const;
@@ -43,6 +44,12 @@ export const AppUpdateRequest = named(
       description:
         "Variables for the next deploy, beside those that wait for it already: its release has them set, or without them where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again.",
     }),
+    log_forward: Type.Optional(
+      Nullable(LogForwardWish, {
+        description:
+          "Sends the lines of its log from now on to a receiver, each at least once; null: to none. Needs `secrets:read` with a `header`.",
+      }),
+    ),
   },
   { scale: { web: 3 } },
 );
@@ -92,6 +99,7 @@ export const App = named(
       { set: Type.Array(Type.String()), unset: Type.Array(Type.String()) },
       { ...closed, description: "Names of variables that the next deploy sets or takes away." },
     ),
+    log_forward: Nullable(LogForward, { description: "The receiver of its log." }),
     release: Nullable(
       Type.Integer({ description: "Number of the release that is live; null: none is yet." }),
     ),
@@ -109,6 +117,12 @@ export const App = named(
     scale: { web: 1 },
     maintenance: false,
     staged_variables: { set: ["LOG_LEVEL"], unset: [] },
+    log_forward: {
+      url: "https://logs.example.com/v1/logs",
+      header: { name: "Authorization", secret: "LOGS_TOKEN" },
+      since: "2026-11-20T16:41:10.123Z",
+      fault: null,
+    },
     release: 42,
     deploy: { ...exampleOf(Deploy), status: "live", finished_at: "2026-11-20T16:41:12.123Z" },
     instances: [

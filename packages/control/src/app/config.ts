@@ -4,7 +4,13 @@ import { EDGE_PORT, TCP_PORTS_MAX } from "@skerry/contract/apps/app-bounds";
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { SILENT_PER_ADDRESS } from "@skerry/contract/connections/file-limit";
-import type { AppAddresses, InstallationLimits, RegistrySettings, ServiceName } from "../context.ts";
+import type {
+  AppAddresses,
+  InstallationLimits,
+  LogSettings,
+  RegistrySettings,
+  ServiceName,
+} from "../context.ts";
 import type { ServiceSettings } from "../background/background-service.ts";
 import type { BucketSettings } from "../object-store/bucket.ts";
 import { declaredServices } from "./rooms.ts";
@@ -36,6 +42,7 @@ export interface Config extends ServiceSettings {
   /** Undefined: layers of templates are on hosts alone. */
   readonly objectStore: BucketSettings | undefined;
   readonly registries: RegistrySettings;
+  readonly logs: LogSettings;
   readonly logLevel: LogLevel;
   readonly periods: Periods;
   readonly limits: InstallationLimits;
@@ -98,6 +105,11 @@ export function readConfig(environment: Environment = process.env): Config {
     registries: {
       mirrors: read.mirrors("SKERRY_REGISTRY_MIRRORS"),
       caFile: read.optionalPath("SKERRY_REGISTRY_CA"),
+    },
+    logs: {
+      forward: read.logReceiver("SKERRY_LOGS_FORWARD"),
+      caFile: read.optionalPath("SKERRY_LOGS_CA"),
+      privateCidrs: read.networks("SKERRY_LOGS_PRIVATE_CIDRS"),
     },
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),

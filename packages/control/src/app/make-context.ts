@@ -69,6 +69,7 @@ export function makeContext(
     tokenCache,
     watch: new AccessWatch(tokenCache),
     registries: { mirrors: [], caFile: undefined },
+    logs: { forward: undefined, caFile: undefined, privateCidrs: [] },
     sealing,
     signing: new SigningKeys(db, sealing),
     objectStore: undefined,

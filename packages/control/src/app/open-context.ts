@@ -45,6 +45,7 @@ export async function openContext(
     limits: config.limits,
     buildDomains: config.buildDomains,
     registries: config.registries,
+    logs: config.logs,
     sealing: new Sealing(config.rootKeyFile),
     objectStore: config.objectStore === undefined ? undefined : new Bucket(config.objectStore),
     apps: config.apps,

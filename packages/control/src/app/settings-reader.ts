@@ -1,5 +1,6 @@
 // How settings are read: one by one, with what is wrong with each remembered, so that every fault is named and not only the first.
 
+import { readReceiver } from "../apps/log-receiver.ts";
 import { readDomains } from "../vms/egress/egress-domains.ts";
 import { isIP } from "node:net";
 import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";
@@ -125,6 +126,14 @@ export class Reader {
       "must be a URL without a name, a query and a fragment, for example https://s3.example.com/bucket/skerry",
       "",
     );
+  }
+
+  /** Undefined: none is set. */
+  logReceiver(name: string): string | undefined {
+    const value = this.#environment[name] ?? "";
+    if (value === "") return undefined;
+    const receiver = readReceiver(value);
+    return typeof receiver === "string" ? this.#fault(name, receiver, undefined) : value;
   }
 
   path(name: string, fallback: string): string {

@@ -71,13 +71,13 @@ export const appOperations = {
     tag: "apps",
     summary: "Change an app",
     description:
-      "A scale is carried out at once, with instances of the release that is live; variables wait for the next deploy.",
+      "A scale is carried out at once, with instances of the release that is live; variables wait for the next deploy. A receiver of logs has to be on the Internet, unless the operator opens a private network; what it does not take is tried again, and `log_forward.fault` says why.",
     ...path,
     body: AppUpdateRequest,
     answers: { 200: App },
     access: write,
     audit: { action: "app.update", resource: "app" },
-    errors: ["app_not_found", "app_deleting", "invalid_env"],
+    errors: ["app_not_found", "app_deleting", "invalid_env", "secret_not_found"],
   },
   deleteApp: {
     surface: "v1",

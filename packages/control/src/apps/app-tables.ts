@@ -133,6 +133,23 @@ declare module "../db/database.ts" {
       received_bytes: number;
       sent_bytes: number;
     };
+    log_forwards: {
+      id: string;
+      app_id: string | null;
+      url: string;
+      header_name: string | null;
+      header_secret: string | null;
+      created_at: Generated<Date>;
+      fault: string | null;
+      fault_since: Date | null;
+    };
+    log_cursors: {
+      forward_id: string;
+      app_id: string;
+      machine_id: string;
+      place: string;
+      is_done: boolean;
+    };
     ended_instances: {
       machine_id: string;
       app_id: string;

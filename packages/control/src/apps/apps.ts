@@ -24,6 +24,8 @@ import { instancesOf, type InstanceRow } from "./instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
 import { shownDeploy } from "./deploys.ts";
 import { shownStaged, stage } from "./staged-env.ts";
+import { forwardsOf, removeForward, setForward, type ForwardRow } from "./log-forward-store.ts";
+import { checkedForward, shownForward } from "./log-forwards.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
 import { tcpPortsOf, type TcpPortRow } from "./tcp-ports.ts";
 
@@ -44,7 +46,7 @@ export function appCreation(
             remediation: "Choose another name, or delete that app.",
             context: { field: "name", value: name },
           });
-        const app = shownApp(context, row, { deploy: undefined, instances: [], ports: [] });
+        const app = shownApp(context, row, NOTHING);
         await attempt.done(transaction, app);
         return app;
       }),
@@ -68,11 +70,13 @@ export async function getApp(context: Context, caller: Caller, id: string): Prom
 
 export async function updateApp(
   context: Context,
-  { orgId }: Caller,
+  caller: Caller,
   id: string,
-  { scale = {}, maintenance, env_changes: changes }: AppUpdateRequest,
+  { scale = {}, maintenance, env_changes: changes, log_forward: wish }: AppUpdateRequest,
 ): Promise<App> {
-  const row = await changing(context, orgId, {
+  await getAppRow(context.db, caller, id);
+  const target = wish ? await checkedForward(context, caller, wish) : wish;
+  const row = await changing(context, caller.orgId, {
     id,
     make: async (transaction, app) => {
       if (changes !== undefined) await stage(transaction, app, changes);
@@ -80,8 +84,11 @@ export async function updateApp(
         scale: { ...app.scale, ...scale },
         ...(maintenance !== undefined && { maintenance }),
       });
+      if (target === null) await removeForward(transaction, id);
+      else if (target !== undefined) await setForward(transaction, id, target);
     },
   });
+  if (target) context.wake("log-forwarder");
   return shownOne(context, row);
 }
 
@@ -113,16 +120,17 @@ async function changing(context: Context, orgId: string, { id, isDeletion, make 
 
 async function shownOne(context: Context, row: AppRow): Promise<App> {
   const [app] = await shownApps(context, [row]);
-  return app ?? shownApp(context, row, { deploy: undefined, instances: [], ports: [] });
+  return app ?? shownApp(context, row, NOTHING);
 }
 
 export async function shownApps(context: Context, rows: readonly AppRow[]): Promise<App[]> {
   const { db } = context;
   const ids = rows.map(({ id }) => id);
-  const [deploys, instances, ports] = await Promise.all([
+  const [deploys, instances, ports, forwards] = await Promise.all([
     lastDeploys(db, ids),
     instancesOf(db, ids),
     tcpPortsOf(db, ids),
+    forwardsOf(db, ids),
   ]);
   // MicroVMs for commands by hand take no part in it.
   const parts = instances.filter(({ group_name: group }) => group !== ONE_OFF);
@@ -130,6 +138,7 @@ export async function shownApps(context: Context, rows: readonly AppRow[]): Prom
   return rows.map((row) =>
     shownApp(context, row, {
       deploy: deploys.find(({ app_id }) => app_id === row.id),
+      forward: forwards.find(({ app_id }) => app_id === row.id),
       instances: byApp.get(row.id) ?? [],
       ports: ports.filter(({ app_id }) => app_id === row.id),
     }),
@@ -140,11 +149,14 @@ const HTTP_PORT = 80;
 
 interface Running {
   readonly deploy: DeployRow | undefined;
+  readonly forward: ForwardRow | undefined;
   readonly instances: readonly InstanceRow[];
   readonly ports: readonly TcpPortRow[];
 }
 
-function shownApp(context: Context, row: AppRow, { deploy, instances, ports }: Running): App {
+const NOTHING: Running = { deploy: undefined, forward: undefined, instances: [], ports: [] };
+
+function shownApp(context: Context, row: AppRow, { deploy, forward, instances, ports }: Running): App {
   const { id, name, status, scale, live, maintenance } = row;
   const host = hostOf(context, row);
   const { port } = context.apps;
@@ -154,6 +166,7 @@ function shownApp(context: Context, row: AppRow, { deploy, instances, ports }: R
     host,
     url: host === null ? null : `http://${host}${port === HTTP_PORT ? "" : `:${port}`}`,
     ports: ports.map(({ group_name: group, port: at }) => ({ group, port: at })),
+    log_forward: shownForward(forward),
     release: live,
     deploy: deploy === undefined ? null : shownDeploy(deploy),
     instances: instances.map((one) => ({

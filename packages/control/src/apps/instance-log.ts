@@ -21,6 +21,7 @@ export interface LoggedInstance {
   readonly number: number;
   readonly host_id: string;
   readonly is_gone: boolean;
+  readonly created_at: Date;
   readonly ended_at: Date | null;
   readonly secrets: readonly ShownSecret[] | null;
 }
@@ -33,10 +34,11 @@ export async function instancesWithLogs(
 ): Promise<LoggedInstance[]> {
   const { rows } = await sql<LoggedInstance>`
     select machine_id, app_id, vms.org_id, release, group_name, number, host_id, secrets,
-      false as is_gone, null::timestamptz as ended_at
+      false as is_gone, app_instances.created_at, null::timestamptz as ended_at
     from app_instances join vms on vms.id = machine_id where app_id = ${appId}
     union all
-    select machine_id, app_id, apps.org_id, release, group_name, number, host_id, secrets, true, ended_at
+    select machine_id, app_id, apps.org_id, release, group_name, number, host_id, secrets, true,
+      ended_instances.created_at, ended_at
     from ended_instances join apps on apps.id = app_id
     where app_id = ${appId} and (${since ?? null}::timestamptz is null or ended_at >= ${since ?? null})
     order by machine_id`.execute(db);

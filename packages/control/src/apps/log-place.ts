@@ -28,10 +28,9 @@ export function parsePlace(text: string): LogPlace | undefined {
   return { atMs: Number(atMs), count: Number(count) };
 }
 
-/** Position that a host is asked for; undefined: its last lines, of which those before the place are left out. */
-export function positionOf(place: LogPlace | undefined): number | undefined {
-  if (place === undefined) return 0;
-  return "position" in place ? place.position : undefined;
+/** Position that a host is asked for. What comes before the place is left out. */
+export function positionOf(place: LogPlace | undefined): number {
+  return place !== undefined && "position" in place ? place.position : 0;
 }
 
 export interface PlacedLine {

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
+import { FORWARDER, logForwarder } from "./log-forwarder.ts";
 import { appDeployer } from "./app-deployer.ts";
 import { proxyHealthChecker } from "./proxy-health.ts";
 import { goneApps } from "./gone-apps.ts";
@@ -10,6 +11,7 @@ declare module "../context.ts" {
   interface Services {
     "app-deployer": true;
     "proxy-health-checker": true;
+    "log-forwarder": true;
   }
 }
 
@@ -29,6 +31,13 @@ export const appsRoom = {
       everyMs: 10_000,
       setting: "SKERRY_PROXY_CHECK_INTERVAL_MS",
       make: proxyHealthChecker,
+    },
+    {
+      name: FORWARDER,
+      everyMs: 10_000,
+      setting: "SKERRY_LOG_FORWARDER_INTERVAL_MS",
+      isDueAtStart: true,
+      make: logForwarder,
     },
   ],
   kept: { goneApps },

@@ -82,6 +82,7 @@ import { routeTraffic } from "./migrations/0086-route-traffic.ts";
 import { appChanges } from "./migrations/0087-app-changes.ts";
 import { stagedEnv } from "./migrations/0088-staged-env.ts";
 import { ownedTemplates } from "./migrations/0089-owned-templates.ts";
+import { logForwards } from "./migrations/0090-log-forwards.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -169,6 +170,7 @@ const migrations = [
   { number: 87, name: "app-changes", text: appChanges },
   { number: 88, name: "staged-env", text: stagedEnv },
   { number: 89, name: "owned-templates", text: ownedTemplates },
+  { number: 90, name: "log-forwards", text: logForwards },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -38,8 +38,8 @@ export function useApps(world: World) {
     expect(`${answer.status} ${answer.text}`).toMatch(/^201/);
     return answer.body;
   };
-  const getDeploy = async ({ id }: Deploy, name = "shop"): Promise<Deploy> =>
-    (await world.call<Deploy>("GET", `/v1/apps/${name}/deploys/${id}`)).body;
+  const getDeploy = async ({ id, app_id: app }: Pick<Deploy, "id" | "app_id">): Promise<Deploy> =>
+    (await world.call<Deploy>("GET", `/v1/apps/${app}/deploys/${id}`)).body;
 
   /** Each check that the host was told passes. */
   const pass = async (host = world.host): Promise<void> => {

@@ -134,6 +134,13 @@ export const rowBounds: { readonly [table: string]: RowBound | undefined } = {
     because:
       "A row for each five minutes of a day in which a group of an app had requests, of one release but while that changes.",
   },
+  log_forwards: { rows: limits.quota_apps, rowBytes: 1_200, because: "One for each app." },
+  log_cursors: {
+    // For the receiver of the app, and for that of all apps.
+    rows: 2 * (limits.quota_machines + CREATIONS + limits.quota_apps * (ENDED_MAX + 1)),
+    rowBytes: 250,
+    because: "One for each instance whose log is kept, and receiver; the others are forgotten each turn.",
+  },
   ended_instances: {
     rows: limits.quota_apps * (ENDED_MAX + 1),
     rowBytes: 3_000,

@@ -1255,6 +1255,31 @@ class AppStagedVariables(TypedDict):
     unset: List[str]
 
 
+class AppLogForwardHeader(TypedDict):
+    #: Such as `Authorization`.
+    name: str
+    #: Name of a secret of the organization, whose value is that of the header.
+    secret: str
+
+
+class AppLogForwardFault(TypedDict):
+    #: What the last attempt failed with.
+    message: str
+    #: Since then no line gets there.
+    since: str
+
+
+class AppLogForward(TypedDict):
+    #: `https://HOST/v1/logs` for OTLP over HTTP, as JSON; `syslog+tls://HOST:6514` for syslog (RFC 5424) over TLS. It
+    #: is no secret: it has neither a name, a query nor a fragment.
+    url: str
+    header: Optional[AppLogForwardHeader]
+    #: Lines that were printed before are not sent.
+    since: str
+    #: Null: it takes lines. What it has not taken is tried again.
+    fault: Optional[AppLogForwardFault]
+
+
 class AppDeployReason(TypedDict):
     code: AppDeployReasonCode
     message: str
@@ -1318,6 +1343,8 @@ class App(TypedDict):
     maintenance: bool
     #: Names of variables that the next deploy sets or takes away.
     staged_variables: AppStagedVariables
+    #: The receiver of its log.
+    log_forward: Optional[AppLogForward]
     #: Number of the release that is live; null: none is yet.
     release: Optional[int]
     #: The last one.
@@ -1469,6 +1496,24 @@ class AppRoutePoint(TypedDict):
     times: List[int]
 
 
+class AppUpdateRequestLogForwardHeader(TypedDict):
+    #: Such as `Authorization`.
+    name: str
+    #: Name of a secret of the organization, whose value is that of the header.
+    secret: str
+
+
+class _AppUpdateRequestLogForwardRequired(TypedDict):
+    #: `https://HOST/v1/logs` for OTLP over HTTP, as JSON; `syslog+tls://HOST:6514` for syslog (RFC 5424) over TLS. It
+    #: is no secret: it has neither a name, a query nor a fragment.
+    url: str
+
+
+class AppUpdateRequestLogForward(_AppUpdateRequestLogForwardRequired, total=False):
+    #: Of requests to a receiver of OTLP.
+    header: AppUpdateRequestLogForwardHeader
+
+
 class AppUpdateRequest(TypedDict, total=False):
     #: Of these groups; the others stay as they are.
     scale: Dict[str, int]
@@ -1477,6 +1522,9 @@ class AppUpdateRequest(TypedDict, total=False):
     #: Variables for the next deploy, beside those that wait for it already: its release has them set, or without them
     #: where they are null. A deploy of an earlier release leaves them waiting, and one that fails has them wait again.
     env_changes: Dict[str, Optional[str]]
+    #: Sends the lines of its log from now on to a receiver, each at least once; null: to none. Needs `secrets:read`
+    #: with a `header`.
+    log_forward: Optional[AppUpdateRequestLogForward]
 
 
 class AuditEventActor(TypedDict):

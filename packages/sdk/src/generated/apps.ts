@@ -75,11 +75,13 @@ export class GeneratedApps {
 
   /**
    * Change an app. A scale is carried out at once, with instances of the release that is live;
-   * variables wait for the next deploy.
+   * variables wait for the next deploy. A receiver of logs has to be on the Internet, unless the
+   * operator opens a private network; what it does not take is tried again, and `log_forward.fault`
+   * says why.
    *
    * Needs the scope `apps:write`.
    *
-   * Errors of its own: `app_not_found`, `app_deleting`, `invalid_env`.
+   * Errors of its own: `app_not_found`, `app_deleting`, `invalid_env`, `secret_not_found`.
    */
   update(id: string, changes: AppUpdateRequest, options: CallOptions = {}): Promise<App> {
     return this.http.json<App>({ method: "PATCH", path: `/v1/apps/${segment(id)}`, json: changes }, options);

@@ -15,6 +15,7 @@ import {
 } from "../resources/resource-commands.ts";
 import { registerEnv } from "./app-env.ts";
 import { registerFailures } from "./app-failures.ts";
+import { forwardText, registerForward } from "./app-forward.ts";
 import { registerMetrics } from "./app-metrics.ts";
 import { registerDeployCommands } from "./deploy.ts";
 import { registerOneOffs } from "./one-off.ts";
@@ -63,6 +64,7 @@ export function registerAppCommands(program: Command, cli: Cli): void {
   });
   registerScale(app, cli);
   registerMaintenance(app, cli);
+  registerForward(app, cli);
   registerMetrics(app, cli);
   registerFailures(app, cli);
   registerEnv(app, cli);
@@ -108,10 +110,8 @@ function registerLists(app: Command, cli: Cli): void {
   });
 }
 
-async function printApp(
-  cli: Cli,
-  { name, url, ports, release, deploy, instances, maintenance }: App,
-): Promise<void> {
+async function printApp(cli: Cli, app: App): Promise<void> {
+  const { name, url, ports, release, deploy, instances, maintenance } = app;
   if (maintenance) await cli.output.line("It is in maintenance: its instances get no requests.");
   await cli.output.line(`${name}  ${url ?? "no address"}  release ${release ?? "-"}`);
   for (const { group, port } of ports)
@@ -120,6 +120,7 @@ async function printApp(
     await cli.output.line(
       `deploy ${deploy.id} of release ${deploy.release}: ${deploy.status}${because(deploy)}`,
     );
+  if (app.log_forward !== null) await cli.output.line(forwardText(app));
   const rows = instances.map((one) => [
     ...[one.name, String(one.release), one.state, one.machine_id, relativeTime(one.created_at)],
   ]);

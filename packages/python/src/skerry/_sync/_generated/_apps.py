@@ -13,6 +13,7 @@ from ...types import (
     AppList,
     AppMetrics,
     AppStatus,
+    AppUpdateRequest,
     Deploy,
     DeployCreateRequest,
     DeployList,
@@ -78,26 +79,21 @@ class GeneratedApps:
         """
         return self._http.json(Request("GET", f"/v1/apps/{segment(id)}"), App)
 
-    def update(
-        self,
-        id: str,
-        *,
-        scale: Optional[Mapping[str, int]] = None,
-        maintenance: Optional[bool] = None,
-        env_changes: Optional[Mapping[str, Optional[str]]] = None,
-    ) -> App:
+    def update(self, id: str, changes: AppUpdateRequest) -> App:
         """Change an app. A scale is carried out at once, with instances of the release that is live; variables wait
-        for the next deploy.
+        for the next deploy. A receiver of logs has to be on the Internet, unless the operator opens a private
+        network; what it does not take is tried again, and ``log_forward.fault`` says why.
 
         Needs the scope ``apps:write``.
 
-        Errors of its own: ``app_not_found``, ``app_deleting``, ``invalid_env``.
+        Errors of its own: ``app_not_found``, ``app_deleting``, ``invalid_env``, ``secret_not_found``.
         """
         return self._http.json(
             Request(
                 "PATCH",
                 f"/v1/apps/{segment(id)}",
-                json={"scale": scale, "maintenance": maintenance, "env_changes": env_changes},
+                json=cast(Mapping[str, object], changes),
+                sends_none=True,
             ),
             App,
         )
