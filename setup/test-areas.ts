@@ -50,7 +50,7 @@ const about = {
     "try-kvm",
   ],
   secrets: ["secrets", "root-keys", "egress-inject"],
-  apps: ["apps", "app-hosts", "app-kill", "app-logs", "edge"],
+  apps: ["apps", "app-faults", "app-hosts", "app-kill", "app-launches", "app-logs", "edge"],
   watched: ["observability", "rest"],
   clients: ["cli", "python-client", "journeys"],
 } as const;
