@@ -81,7 +81,7 @@ function readService({
   group,
   port,
   protocol = "http",
-  check: asked = protocol === "tcp" ? { port } : { path: "/" },
+  check: asked = protocol === "http" ? { path: "/" } : { port },
 }: NonNullable<Manifest["services"]>[number]): StoredManifest["services"][number] {
   const check = { interval: CHECK_INTERVAL, ...(asked.path !== undefined && { port }), ...asked };
   readCheck(check);

@@ -2110,8 +2110,8 @@ class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=Fa
     #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. `tcp`: connections come as they are, on a
     #: port of hosts that the app keeps; routes do not lead to it. Default: `http`.
     protocol: DeployCreateRequestServicesProtocol
-    #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `tcp`, that the port takes
-    #: connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
+    #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `h2` and `tcp`, that the port
+    #: takes connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
     check: DeployCreateRequestServicesCheck
 
 
@@ -3705,8 +3705,8 @@ class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
     #: How its server is spoken to. `h2`: HTTP/2 without TLS, as gRPC has it. `tcp`: connections come as they are, on a
     #: port of hosts that the app keeps; routes do not lead to it. Default: `http`.
     protocol: ReleaseManifestServicesProtocol
-    #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `tcp`, that the port takes
-    #: connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
+    #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `h2` and `tcp`, that the port
+    #: takes connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
     check: ReleaseManifestServicesCheck
 
 
