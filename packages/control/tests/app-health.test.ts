@@ -3,8 +3,8 @@
 import { expect, test, vi } from "vitest";
 import type { EdgeState } from "@skerry/contract/host-api/edge";
 import type { App } from "@skerry/contract/apps/app";
-import { faultOf, UNWELL_AT, type Looked } from "../src/apps/instance-faults.ts";
-import { proxyHealthChecker } from "../src/apps/proxy-health.ts";
+import { faultOf, UNWELL_AT, type Looked } from "../src/apps/edge/instance-faults.ts";
+import { proxyHealthChecker } from "../src/apps/edge/proxy-health.ts";
 import { vmReconciler } from "../src/platform/vm-reconciler.ts";
 import { never } from "./support/two-hosts.ts";
 import { useApps, WEB } from "./support/apps.ts";

@@ -6,7 +6,7 @@ import type { AppFailures } from "@skerry/contract/apps/app-failures";
 import type { AppMetrics } from "@skerry/contract/apps/app-metrics";
 import type { Route } from "@skerry/contract/apps/route";
 import type { EdgeTraffic } from "@skerry/contract/host-api/edge";
-import { collectionOf } from "../src/apps/app-traffic.ts";
+import { collectionOf } from "../src/apps/traffic/app-traffic.ts";
 import { useApps, WEB } from "./support/apps.ts";
 import { useWorld } from "./support/world.ts";
 

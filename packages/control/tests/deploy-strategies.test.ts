@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { StoredManifest } from "../src/apps/app-tables.ts";
-import { preparation } from "../src/apps/prepare-deploy.ts";
+import { preparation } from "../src/apps/deploys/prepare-deploy.ts";
 import { appActions } from "../src/apps/reconcile-app.ts";
 import type { AppAction, AppFact, InstanceFact } from "../src/apps/reconcile-facts.ts";
 import { app, deploying, instance, manifest } from "./support/app-facts.ts";

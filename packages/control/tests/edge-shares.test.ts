@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { EDGE_BACKENDS_MAX, EDGE_ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
-import { fitting } from "../src/apps/edge-shares.ts";
+import { fitting } from "../src/apps/edge/edge-shares.ts";
 
 const app = (org_id: string, backends: number, routes = 1) => ({
   ...{ org_id, backends: Array.from({ length: backends }, () => 0) },

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { LineMerge } from "../src/apps/line-merge.ts";
+import { LineMerge } from "../src/apps/logs/line-merge.ts";
 
 interface Item {
   readonly atMs: number;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { LogLevel } from "@skerry/contract/apps/app-logs";
-import { isAtLeast, levelOf } from "../src/apps/log-level.ts";
+import { isAtLeast, levelOf } from "../src/apps/logs/log-level.ts";
 
 const table: readonly (readonly [line: string, level: LogLevel | null])[] = [
   // JSON, with words and with pino's numbers.

@@ -4,7 +4,13 @@
 import { expect, test } from "vitest";
 import { PieceWriter, timedPieces, type TimedPiece } from "@skerry/contract/host-api/timed-console";
 import { Redactor } from "@skerry/contract/secrets/redactor";
-import { formatPlace, parsePlace, placedLines, positionOf, type LogPlace } from "../src/apps/log-place.ts";
+import {
+  formatPlace,
+  parsePlace,
+  placedLines,
+  positionOf,
+  type LogPlace,
+} from "../src/apps/logs/log-place.ts";
 
 const SECRET = "hunter2-hunter2";
 const redactor = new Redactor([SECRET]);

@@ -1,11 +1,11 @@
 // Receivers' addresses, and lines as they are sent.
 
 import { expect, test } from "vitest";
-import type { ForwardedLine } from "../src/apps/forwarded-line.ts";
-import { readReceiver } from "../src/apps/log-receiver.ts";
-import { otlpBody } from "../src/apps/otlp.ts";
-import { whyClosed } from "../src/apps/reachable-address.ts";
-import { syslogFrames, syslogMessage } from "../src/apps/syslog.ts";
+import type { ForwardedLine } from "../src/apps/forward/forwarded-line.ts";
+import { readReceiver } from "../src/apps/forward/log-receiver.ts";
+import { otlpBody } from "../src/apps/forward/otlp.ts";
+import { whyClosed } from "../src/apps/forward/reachable-address.ts";
+import { syslogFrames, syslogMessage } from "../src/apps/forward/syslog.ts";
 
 test.each([
   ["https://logs.example.com/v1/logs", ["otlp", "logs.example.com", 443, "/v1/logs", true]],

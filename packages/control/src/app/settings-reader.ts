@@ -1,6 +1,6 @@
 // How settings are read: one by one, with what is wrong with each remembered, so that every fault is named and not only the first.
 
-import { readReceiver } from "../apps/log-receiver.ts";
+import { readReceiver } from "../apps/forward/log-receiver.ts";
 import { readDomains } from "../vms/egress/egress-domains.ts";
 import { isIP } from "node:net";
 import type { RegistryMirror } from "@skerry/build-plan/scripts/registry-files";

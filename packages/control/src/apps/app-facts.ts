@@ -5,11 +5,11 @@ import type { StoredHealth } from "../db/tables/machine-tables.ts";
 import type { Queries } from "../db/database.ts";
 import type { StoredManifest } from "./app-tables.ts";
 import { isDeployPrepared } from "@skerry/contract/apps/deploy-status";
-import { routesOf, type RouteRow } from "./edge-routes.ts";
+import { routesOf, type RouteRow } from "./edge/edge-routes.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
-import { tcpPortsOf, type TcpPortRow } from "./tcp-ports.ts";
+import { tcpPortsOf, type TcpPortRow } from "./edge/tcp-ports.ts";
 import type { AppRow, DeployRow, ReleaseRow } from "./app-store.ts";
-import type { InstanceRow } from "./instance-store.ts";
+import type { InstanceRow } from "./instances/instance-store.ts";
 
 export interface AppWork extends AppRow {
   readonly may_start: boolean;

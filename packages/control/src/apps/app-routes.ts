@@ -4,13 +4,13 @@ import { routes } from "../api/routes.ts";
 import { RequestTiming } from "../http/request-timing.ts";
 import { appOperations } from "./app-operations.ts";
 import { deleteAppSecret, listAppSecrets, setAppSecret } from "./app-secrets.ts";
-import { readAppFailures } from "./app-failures.ts";
-import { readAppMetrics } from "./app-traffic.ts";
+import { readAppFailures } from "./traffic/app-failures.ts";
+import { readAppMetrics } from "./traffic/app-traffic.ts";
 import { appVmOperations } from "./app-vm-operations.ts";
-import { deleteOneOff, oneOffCreation } from "./one-offs.ts";
+import { deleteOneOff, oneOffCreation } from "./instances/one-offs.ts";
 import { appCreation, deleteApp, getApp, listAppsOf, updateApp } from "./apps.ts";
-import { deleteRoute, listRoutesOf, routeCreation } from "./edge-routes.ts";
-import { cancelDeploy, deployCreation, getDeploy, listDeploysOf, listReleasesOf } from "./deploys.ts";
+import { deleteRoute, listRoutesOf, routeCreation } from "./edge/edge-routes.ts";
+import { cancelDeploy, deployCreation, getDeploy, listDeploysOf, listReleasesOf } from "./deploys/deploys.ts";
 
 export const appVmRoutes = routes(appVmOperations, (context) => ({
   listAppSecrets: (request) => listAppSecrets(context, callerOf(request), request.params.id),

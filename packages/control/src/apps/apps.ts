@@ -20,14 +20,14 @@ import {
   type AppRow,
   type DeployRow,
 } from "./app-store.ts";
-import { instancesOf, type InstanceRow } from "./instance-store.ts";
+import { instancesOf, type InstanceRow } from "./instances/instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
-import { shownDeploy } from "./deploys.ts";
-import { shownStaged, stage } from "./staged-env.ts";
-import { forwardsOf, removeForward, setForward, type ForwardRow } from "./log-forward-store.ts";
-import { checkedForward, shownForward } from "./log-forwards.ts";
+import { shownDeploy } from "./deploys/deploys.ts";
+import { shownStaged, stage } from "./deploys/staged-env.ts";
+import { forwardsOf, removeForward, setForward, type ForwardRow } from "./forward/log-forward-store.ts";
+import { checkedForward, shownForward } from "./forward/log-forwards.ts";
 import { ONE_OFF } from "./reconcile-facts.ts";
-import { tcpPortsOf, type TcpPortRow } from "./tcp-ports.ts";
+import { tcpPortsOf, type TcpPortRow } from "./edge/tcp-ports.ts";
 
 export function appCreation(
   context: Context,

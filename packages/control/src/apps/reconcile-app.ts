@@ -12,7 +12,7 @@ import {
   type AppFact,
   type InstanceFact,
 } from "./reconcile-facts.ts";
-import { deployFault, watchFault } from "./release-faults.ts";
+import { deployFault, watchFault } from "./deploys/release-faults.ts";
 
 export function appActions(app: AppFact, all: readonly InstanceFact[]): AppAction[] {
   const instances = all.filter(({ group_name: group }) => group !== RELEASE_COMMAND && group !== ONE_OFF);

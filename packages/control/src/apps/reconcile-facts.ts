@@ -3,7 +3,7 @@
 import type { DeployStatus } from "@skerry/contract/apps/deploy-status";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { StoredManifest } from "./app-tables.ts";
-import type { InstanceRow } from "./instance-store.ts";
+import type { InstanceRow } from "./instances/instance-store.ts";
 
 /** Group of the microVM that runs a release command. No group of an app can have this name. */
 export const RELEASE_COMMAND = "release_command";

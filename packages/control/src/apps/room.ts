@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import type { Manifest } from "../manifest.ts";
-import { FORWARDER, logForwarder } from "./log-forwarder.ts";
+import { FORWARDER, logForwarder } from "./forward/log-forwarder.ts";
 import { appDeployer } from "./app-deployer.ts";
-import { proxyHealthChecker } from "./proxy-health.ts";
+import { proxyHealthChecker } from "./edge/proxy-health.ts";
 import { goneApps } from "./gone-apps.ts";
-import { appLogRoutes } from "./app-log-routes.ts";
+import { appLogRoutes } from "./logs/app-log-routes.ts";
 import { appRoutes, appVmRoutes } from "./app-routes.ts";
 
 declare module "../context.ts" {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { App } from "@skerry/contract/apps/app";
 import type { Report } from "../../src/background/background-service.ts";
 import type { Context, LogSettings } from "../../src/context.ts";
-import { logForwarder } from "../../src/apps/log-forwarder.ts";
+import { logForwarder } from "../../src/apps/forward/log-forwarder.ts";
 import { useApps, WEB } from "./apps.ts";
 import { Certificate, NameServer } from "./log-receivers.ts";
 import type { Answer, World } from "./world.ts";

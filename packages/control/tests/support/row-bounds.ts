@@ -12,8 +12,8 @@ import { REGISTRY_CREDENTIALS_MAX } from "@skerry/contract/registries/registry-c
 import { ORGANIZATION_TCP_PORTS_MAX, GROUPS_MAX, ROUTES_MAX } from "@skerry/contract/apps/app-bounds";
 import { DEPLOYS_MAX, RELEASES_MAX } from "../../src/apps/app-store.ts";
 import { goneApps } from "../../src/apps/gone-apps.ts";
-import { ENDED_MAX } from "../../src/apps/instance-store.ts";
-import { RELEASE_MAX_BYTES } from "../../src/apps/deploys.ts";
+import { ENDED_MAX } from "../../src/apps/instances/instance-store.ts";
+import { RELEASE_MAX_BYTES } from "../../src/apps/deploys/deploys.ts";
 import { OLD_EVENTS_MAX } from "../../src/audit/audit-store.ts";
 import { EVENTS_PER_DAY } from "../../src/audit/audit-trail.ts";
 import { LOG_MAX_BYTES, LOGS_MAX_BYTES } from "../../src/builds/build-log-store.ts";
