@@ -65,7 +65,7 @@ test("lines are chosen by the deploy of their release and by their level", async
   expect(await refused(`deploy=${second?.slice(0, -1)}x`)).toEqual([404, "deploy_not_found"]);
   expect(await refused("deploy=x")).toEqual([404, "deploy_not_found"]);
   expect(await refused("level=loud")).toEqual([400, "bad_request"]);
-  // That of another app is unknown here.
+  // The deploy of another app is unknown here.
   await newApp("other");
   const { id } = await deploy(undefined, "other");
   expect(await refused(`deploy=${id}`)).toEqual([404, "deploy_not_found"]);

@@ -226,7 +226,7 @@ test("a name that another organization has taken gives neither its address nor i
     token,
   });
   expect(route.status).toBeGreaterThanOrEqual(400);
-  // Where its first owner has deleted it, the address is not given to an app that was there before unasked.
+  // After its first owner has deleted it, the address is not given unasked to an app that was there before.
   await world.call("DELETE", "/v1/apps/shop");
   await turns(4);
   expect(led()).toEqual([]);

@@ -90,7 +90,7 @@ test("a client that comes back with its cursor has each line once, also of what 
     [`four ${old}`, `five ${middle}`, `six ${last}`].toSorted(),
   );
   await again.leave();
-  // What it has read of instances that are gone is not read again.
+  // Logs of instances that are gone, which it has read, are not read again.
   const third = await follow(again.after);
   console.print(last, "seven\n");
   await third.until(["seven"]);
@@ -133,7 +133,7 @@ test("a host that goes away in the middle is asked for what is missing, and is t
   expect(other.others[0]?.data["unavailable"]).toEqual(["web.1"]);
   console.isAway = false;
   await log.until(["one", "two", "three", "four"]);
-  // From the beginning of the line that was not finished. The other follower has no place yet, and asks for all.
+  // It asks from the beginning of the line that was not finished. The other follower has no place yet.
   const asked = console.asked.filter((one) => !one.includes("lines=") && one !== `${id} 0`);
   expect(asked).toEqual([`${id} 4`, `${id} 8`]);
 });

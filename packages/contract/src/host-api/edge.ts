@@ -157,7 +157,7 @@ export const EdgeTraffic = Type.Object(
         Type.Object(
           {
             route: Type.String(),
-            /** By the time to their begin, within each of `ANSWER_TIME_BOUNDS_MS`, and beyond. */
+            /** Counts by the time to their begin, within each of `ANSWER_TIME_BOUNDS_MS`, and beyond. */
             times: Type.Array(Count, {
               minItems: ANSWER_TIME_BOUNDS_MS.length + 1,
               maxItems: ANSWER_TIME_BOUNDS_MS.length + 1,

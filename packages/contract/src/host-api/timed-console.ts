@@ -18,7 +18,7 @@ export interface TimedPiece {
   /** Empty where the piece says nothing but its position. */
   readonly bytes: Buffer;
   readonly atMs: number | undefined;
-  /** That of its first byte; undefined where its host tells none. */
+  /** Position of its first byte; undefined where its host tells none. */
   readonly position?: number | undefined;
 }
 

@@ -54,7 +54,7 @@ export class FollowedLog {
     return this.others.map(({ event }) => event);
   }
 
-  /** What a client sends that comes back. */
+  /** Text of a client that comes back. */
   get after(): string {
     const places = this.#since.map(({ machine_id, position }) => `,${machine_id}:${position}`);
     return `&after=${encodeURIComponent(this.#cursor + places.join(""))}`;

@@ -59,7 +59,7 @@ function badFlags(message: string): CliError {
   });
 }
 
-/** Of the log of an app, and why it does not get there. */
+/** Receiver of the log of an app, and why it does not get there. */
 export function forwardText({ log_forward: forward }: App): string {
   if (forward === null) return "its log goes to no receiver";
   const { url, header, fault } = forward;

@@ -64,7 +64,7 @@ function portsTo(app: AppWork, backends: readonly Backend[]): AppContent["ports"
   });
 }
 
-/** By the ids of their backends. */
+/** Manners by the ids of their backends. */
 function mannersOf(app: AppWork, service: Service): ReadonlyMap<string, Manner> {
   const { group, protocol } = service;
   const routed = protocol === "tcp" ? [] : app.routes.filter((route) => route.group_name === group);

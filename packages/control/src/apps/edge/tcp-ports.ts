@@ -57,7 +57,7 @@ async function takePort(transaction: Queries, { app, group, range }: Wish): Prom
   const used = own[0]?.used ?? 0;
   const [quota, limit] = ["tcp_ports", ORGANIZATION_TCP_PORTS_MAX] as const;
   if (used >= limit) throw boundReached({ quota, nouns: "ports for services of TCP", used, limit });
-  // Of two that take the same one at once the second waits for the first, and takes the next.
+  // Two that take the same one at once: the second waits for the first, and takes the next.
   for (let tries = range.first; tries <= range.last; tries += 1) {
     const { rows } = await sql<{ port: number }>`
       insert into tcp_ports (port, app_id, group_name)

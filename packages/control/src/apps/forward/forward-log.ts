@@ -128,7 +128,7 @@ function cursorOf(
   return place === undefined && !isDone ? undefined : { machine_id, place: place ?? "0", is_done: isDone };
 }
 
-/** Of an instance that was there before its app had the receiver: lines of before are not sent. */
+/** Place in the log of an instance older than the receiver of its app: earlier lines are not sent. */
 function firstPlace(
   { created_at: since }: ForwardJob,
   { created_at: began }: LoggedInstance,

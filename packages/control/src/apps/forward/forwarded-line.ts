@@ -8,7 +8,7 @@ export interface ForwardedLine {
   readonly instance: string;
   readonly machine: string;
   readonly release: number;
-  /** In ms since 1970; 0: not known. */
+  /** Milliseconds since 1970; 0: not known. */
   readonly atMs: number;
   readonly level: LogLevel | null;
   readonly line: string;

@@ -113,7 +113,7 @@ async function forward(context: Context, job: ForwardJob, stop: AbortSignal): Pr
 
 interface Pause {
   failures: number;
-  /** By the monotonic clock, as in what follows. */
+  /** Time by the monotonic clock, as in what follows. */
   untilMs: number;
 }
 

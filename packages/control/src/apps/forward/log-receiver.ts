@@ -7,7 +7,7 @@ export interface LogReceiver {
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Of OTLP. */
+  /** Header of OTLP. */
   readonly path: string;
   readonly isTls: boolean;
 }

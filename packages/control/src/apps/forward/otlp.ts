@@ -106,7 +106,7 @@ async function asked(
   const request = isTls ? secureRequest(options) : plainRequest(options);
   request.end(body);
   const [answer] = (await once(request, "response")) as [IncomingMessage];
-  // Of what comes after it the answer tells.
+  // The answer tells of what comes after it.
   request.on("error", () => undefined);
   return answer;
 }

@@ -89,7 +89,7 @@ export async function anyAddress(host: string): Promise<Address> {
   }
 }
 
-/** By a resolver that needs no thread: names that take long would hold up all others. */
+/** Asks with a resolver that needs no thread: names that take long would hold up all others. */
 async function resolve(host: string, { nameServers }: Reach, signal: AbortSignal): Promise<Address[]> {
   const resolver = new Resolver({ timeout: RESOLVE_MS, tries: RESOLVE_TRIES });
   if (nameServers !== undefined) resolver.setServers(nameServers);

@@ -20,7 +20,7 @@ import {
 } from "./reachable-address.ts";
 import { sendSyslog } from "./syslog.ts";
 
-/** From the first step to the receiver's word for it. */
+/** Time from the first step to the receiver's word for it. */
 const SEND_MS = 10_000;
 
 /** Authorities of the machine, of Node and of the operator. One context for all: a new one reads them all anew. */

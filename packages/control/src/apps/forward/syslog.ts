@@ -67,7 +67,7 @@ export async function sendSyslog(
     else reject(new ForwardFault("It closes the connection before it has all lines."));
   });
   socket.once("close", () => reject(new ForwardFault("It breaks off the connection.")));
-  // What it says is of no interest, and is not kept.
+  // Its words are of no interest, and are not kept.
   socket.resume();
   if (signal.aborted) stop();
   try {

@@ -1,4 +1,4 @@
-// Where the program of an instance listens, compared with the port of its service. A check connects to the
+// Ports that the program of an instance listens on, beside that of its service. A check connects to the
 // guest's own loopback, where a server also answers that no other machine can reach. Addresses are the guest's
 // words: no other text than that of a loopback address is told.
 
@@ -54,7 +54,7 @@ function isLoopback(address: string): boolean {
 }
 
 interface Listening {
-  /** Of the service; 0: there is none. */
+  /** Port of the service; 0: there is none. */
   readonly port: number;
   readonly listeners: readonly ListeningPort[];
 }

@@ -59,7 +59,7 @@ class Follower {
   readonly #caller: Caller;
   readonly #following: Following;
   readonly #merge = new LineMerge<Item>();
-  /** By the clock of the database: when the instances were last looked at. */
+  /** Time of the last look at the instances, by the clock of the database. */
   #lookedAtMs = 0;
   #known: ReadonlyMap<string, LoggedInstance> = new Map();
   #isAppThere = true;
@@ -106,7 +106,7 @@ class Follower {
     for (const data of lines) yield { event: "line", data };
   }
 
-  /** Of a log that cannot be read now. */
+  /** Place in a log that cannot be read now. */
   #placeOfNow(): string {
     return formatPlace({ atMs: this.#lookedAtMs, count: 0 });
   }
@@ -147,7 +147,7 @@ class Follower {
     const { rows } = await sql<{ now: Date }>`select now() as now`.execute(db);
     const instances = await instancesWithLogs(db, id, since);
     this.#isAppThere = (await findApp(db, this.#caller.orgId, id)) !== undefined;
-    // What has ended before is in none of the next looks, which are later by a part of a millisecond at least.
+    // Instances that have ended before are in none of the next looks, which are later by a part of a millisecond.
     this.#lookedAtMs = (rows[0]?.now.getTime() ?? 0) + 1;
     const asked = instances.filter((one) => isAsked(one, wish));
     this.#known = new Map(asked.map((one) => [one.machine_id, one]));

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface Merged {
-  /** In ms since 1970; 0: not known. */
+  /** Milliseconds since 1970; 0: not known. */
   readonly atMs: number;
   /** Room that it takes; 0: it only says how far a log was read, and the next one like it replaces it. */
   readonly chars: number;
@@ -125,7 +125,7 @@ class Lane<Item extends Merged> {
     return this.#items.length;
   }
 
-  /** Of its first item. */
+  /** Time of its first item. */
   get atMs(): number | undefined {
     return this.#items[0]?.atMs;
   }

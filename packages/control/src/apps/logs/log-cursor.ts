@@ -8,7 +8,7 @@ import { PLACE } from "./log-place.ts";
 
 export interface LogCursor {
   readonly atMs: number;
-  /** By ids of machines. */
+  /** Places by ids of machines. */
   readonly places: ReadonlyMap<string, string>;
 }
 

@@ -36,7 +36,7 @@ export function positionOf(place: LogPlace | undefined): number {
 export interface PlacedLine {
   /** Undefined: nothing but a place, at which the log begins. */
   readonly line: LogLine | undefined;
-  /** That of the line before, where it has none of its own; 0: none is known. */
+  /** Time, or that of the line before where it has none of its own; 0: none is known. */
   readonly atMs: number;
   /** Behind the line. */
   readonly place: string;

@@ -35,9 +35,9 @@ interface Collection {
 }
 
 interface ToldTraffic {
-  /** By instance. */
+  /** Counts by instance. */
   readonly instances: ReadonlyMap<string, Counted>;
-  /** By route. */
+  /** Answers by route. */
   readonly routes: ReadonlyMap<string, AnswerCounts>;
 }
 

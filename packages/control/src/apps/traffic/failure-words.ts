@@ -2,7 +2,7 @@
 
 import type { EdgeFailure } from "@skerry/contract/host-api/edge";
 
-/** By the letters of HAProxy's log: who ended it, and what it was waiting for. */
+/** Words by the letters of HAProxy's log: who ended it, and what it was waiting for. */
 const words: Readonly<Record<string, string>> = {
   "--": "the app answered with it",
   SC: "no connection to the instance could be made",
