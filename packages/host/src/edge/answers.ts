@@ -68,9 +68,9 @@ export class Answers {
     this.#sums = new Map([...this.#sums].filter(([route]) => known.has(route)));
   }
 
-  /** The proxy has another process, whose counters begin at 0. */
-  beginAnew(): void {
-    this.#last = new Map();
+  /** Counts from here on: the proxy is another process, with counters at 0, or this one is. */
+  beginWith(counted: ReadonlyMap<string, RouteAnswers>): void {
+    this.#last = counted;
   }
 
   sums(): RouteAnswers[] {

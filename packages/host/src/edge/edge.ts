@@ -15,7 +15,7 @@ import type {
 } from "@skerry/contract/host-api/edge";
 import type { Logger } from "pino";
 import type { Certified } from "../config/identity.ts";
-import { configOf, routeEntries } from "./haproxy-config.ts";
+import { configOf, routeEntries, type ConfigFacts } from "./haproxy-config.ts";
 import { Haproxy, ProxyFault } from "./haproxy.ts";
 import { doorEntries, peersOf, withOwn, type InnerDoor } from "./inner-door.ts";
 import {
@@ -24,6 +24,7 @@ import {
   mapCommands,
   needsConfig,
   placeCommands,
+  placesOf,
   seatCommands,
   type Seat,
   type Told,
@@ -34,6 +35,7 @@ import { VmSeats, type EdgeVms } from "./vm-seats.ts";
 import { STORED, storedDocument, withAddresses } from "./stored-document.ts";
 import { besideDoor } from "./tcp-words.ts";
 import { portEntries, type TcpRange } from "./tcp.ts";
+import { KeptTold } from "./kept-told.ts";
 import { Answers, ANSWERS_TABLE, countedAnswers } from "./answers.ts";
 import { Failures, FAILURES_RING } from "./failures.ts";
 import { Traffic } from "./traffic.ts";
@@ -71,6 +73,8 @@ export class Edge {
   #seating: Seating = [];
   /** Undefined: it is not known what the proxy has. */
   #told: Told | undefined;
+  readonly #kept: KeptTold;
+  #isFirst = true;
   #served = 0;
   #fault: string | null = null;
   readonly #seats: VmSeats;
@@ -83,8 +87,9 @@ export class Edge {
   private constructor(options: EdgeOptions) {
     this.#options = options;
     this.#files = proxyFiles(options.folder);
-    this.#seats = new VmSeats(options.vms);
+    this.#seats = new VmSeats(options.vms, options.log);
     this.#failures = new Failures(options.folder);
+    this.#kept = new KeptTold(options.folder, (told) => this.#config(told, () => undefined));
     this.#proxy = new Haproxy(this.#files, options.uid, options.cgroup);
   }
 
@@ -180,14 +185,18 @@ export class Edge {
   async #bring(): Promise<void> {
     const document = this.#document;
     try {
-      const wanted = await this.#wanted(document);
       const answers = await this.#proxy.answers();
+      if (answers && this.#isFirst) await this.#goOn();
+      this.#isFirst = false;
+      const wanted = await this.#wanted(document);
       if (answers && this.#told !== undefined && areEqual(this.#told, wanted)) return this.#note(document);
+      await this.#kept.forget();
       await this.#write(wanted);
       if (!answers || this.#told === undefined || needsConfig(this.#told, wanted)) await this.#start(answers);
       else await this.#change(this.#told, wanted);
       this.#seating = wanted.seating;
       this.#told = wanted;
+      await this.#kept.keep(wanted);
       this.#note(document);
     } catch (error) {
       this.#told = undefined;
@@ -196,6 +205,16 @@ export class Edge {
         this.#options.log.warn({ err: error }, "the proxy of apps does not serve as it should");
       this.#hasWarned = true;
     }
+  }
+
+  /** Takes over the proxy of the process before. */
+  async #goOn(): Promise<void> {
+    const told = await this.#kept.read();
+    if (told === undefined) return;
+    this.#told = told;
+    this.#seating = told.seating;
+    this.#traffic.beginWith(await this.#proxy.counts());
+    this.#answers.beginWith(countedAnswers(await this.#proxy.table(ANSWERS_TABLE)));
   }
 
   async #wanted(document: EdgeDocument): Promise<Told> {
@@ -253,8 +272,8 @@ export class Edge {
       await this.#readFailures();
     }
     await this.#proxy.start();
-    this.#traffic.beginAnew();
-    this.#answers.beginAnew();
+    this.#traffic.beginWith(new Map());
+    this.#answers.beginWith(new Map());
     this.#options.log.info(
       isReload ? "the proxy of apps has another configuration" : "the proxy of apps is started",
     );
@@ -293,7 +312,6 @@ export class Edge {
   }
 
   async #write({ seating, seats, routes, doors, door, ports, tcp }: Told): Promise<void> {
-    const { uid, listen, perAddress } = this.#options;
     await this.#options.door?.allow(
       (door?.peers ?? []).flatMap(({ address }) => [
         address,
@@ -312,8 +330,15 @@ export class Edge {
     await replaceMap(this.#files.routes, routes);
     await replaceMap(this.#files.doors, doors);
     await replaceMap(this.#files.ports, ports);
-    const facts = { files: this.#files, uid, listen, perAddress, door, tcp, address };
-    await replaceFile(this.#files.config, configOf(seating, facts));
+    await replaceFile(this.#files.config, this.#config({ seating, door, tcp }, address));
+  }
+
+  #config(
+    { seating, door, tcp }: Pick<Told, "seating" | "door" | "tcp">,
+    address: ConfigFacts["address"],
+  ): string {
+    const { uid, listen, perAddress } = this.#options;
+    return configOf(seating, { files: this.#files, uid, listen, perAddress, door, tcp, address });
   }
 
   async #shown(place: number, seats: readonly Seat[]): Promise<EdgeState["instances"]> {
@@ -334,9 +359,4 @@ export class Edge {
 
 function rangeOf({ tcp }: EdgeDocument): TcpRange | undefined {
   return tcp && { first: tcp.first, last: tcp.last };
-}
-
-/** Places whose seats get another address by these commands. */
-function placesOf(commands: readonly string[]): ReadonlySet<string> {
-  return new Set(commands.flatMap((command) => / (b\d+)\/s\d+ addr /.exec(command)?.[1] ?? []));
 }

@@ -135,3 +135,8 @@ function* seatPairs(before: Told, after: Told) {
     }
 }
 const pairs = (before: Told, after: Told) => [...seatPairs(before, after)];
+
+/** Places whose seats get another address by these commands. */
+export function placesOf(commands: readonly string[]): ReadonlySet<string> {
+  return new Set(commands.flatMap((command) => / (b\d+)\/s\d+ addr /.exec(command)?.[1] ?? []));
+}

@@ -25,9 +25,10 @@ export class Traffic {
     this.#forget(new Set([...seats.values()].map(keyOf)));
   }
 
-  /** The proxy has another process, whose counters begin at 0. */
-  beginAnew(): void {
+  /** Counts from here on: the proxy is another process, with counters at 0, or this one is. */
+  beginWith(counted: ReadonlyMap<string, TrafficCounts>): void {
     this.#seats.clear();
+    for (const [seat, counts] of counted) this.#seats.set(seat, counts);
   }
 
   sums(): Counted[] {
@@ -37,6 +38,8 @@ export class Traffic {
   #add(instance: EdgeInstance, counts: TrafficCounts): void {
     const { vm, execution_id } = instance;
     const key = keyOf(instance);
+    // It had requests before this process began, at most.
+    if (counts.requests === 0 && !this.#sums.has(key)) return;
     this.#sums.set(key, { vm, execution_id, ...countsTogether(this.#sums.get(key), counts) });
   }
 

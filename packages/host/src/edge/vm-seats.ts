@@ -1,7 +1,7 @@
 // Seats of VMs: their addresses, the ports that are open to the proxy, and which of them get requests.
 
 import type { EdgeInstance } from "@skerry/contract/host-api/edge";
-import { ProxyFault } from "./haproxy.ts";
+import type { Logger } from "pino";
 import type { Seat } from "./proxy-commands.ts";
 import type { Seating } from "./seating.ts";
 
@@ -21,8 +21,13 @@ export class VmSeats {
   /** Ports that are open, by VM and incarnation. */
   readonly #published = new Map<string, { readonly vm: VmOf; readonly ports: string }>();
 
-  constructor(vms: EdgeVms) {
+  /** VMs whose ports could not be opened when that was tried last. */
+  readonly #closed = new Set<string>();
+  readonly #log: Pick<Logger, "warn">;
+
+  constructor(vms: EdgeVms, log: Pick<Logger, "warn">) {
     this.#vms = vms;
+    this.#log = log;
   }
 
   /** Seats with the addresses of VMs that run, whose ports it opens, and whether requests may go there. */
@@ -67,24 +72,39 @@ export class VmSeats {
       if (address !== undefined) addresses.set(name, address);
     }
     for (const [name, { vm }] of this.#published) if (!byVm.has(name)) await this.#opened(vm, []);
+    for (const name of this.#closed) if (!byVm.has(name)) this.#closed.delete(name);
     return addresses;
   }
 
   /**
-   * Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here.
+   * Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here, or
+   * its ports cannot be opened, which keeps no other VM from its requests.
    */
   async #opened(vm: VmOf, ports: readonly number[]): Promise<string | undefined> {
     const vms = this.#vms;
     const name = nameOf(vm);
-    if (vms.addressOf(vm) !== undefined && this.#published.get(name)?.ports !== ports.join())
-      await vms.publish(vm, ports).catch((cause: unknown) => {
-        if (vms.addressOf(vm) !== undefined)
-          throw new ProxyFault(`ports of ${vm.vm} cannot be opened`, { cause });
-      });
-    const address = vms.addressOf(vm);
+    const isOpen =
+      vms.addressOf(vm) === undefined ||
+      this.#published.get(name)?.ports === ports.join() ||
+      (await this.#publish(vm, ports));
+    const address = isOpen ? vms.addressOf(vm) : undefined;
     if (address === undefined || ports.length === 0) this.#published.delete(name);
     else this.#published.set(name, { vm, ports: ports.join() });
     return address;
+  }
+
+  async #publish(vm: VmOf, ports: readonly number[]): Promise<boolean> {
+    try {
+      await this.#vms.publish(vm, ports);
+      this.#closed.delete(nameOf(vm));
+      return true;
+    } catch (error) {
+      if (this.#vms.addressOf(vm) !== undefined && !this.#closed.has(nameOf(vm))) {
+        this.#closed.add(nameOf(vm));
+        this.#log.warn({ err: error, vm: vm.vm }, "ports of a microVM cannot be opened to the proxy of apps");
+      }
+      return false;
+    }
   }
 }
 
