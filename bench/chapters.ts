@@ -1,6 +1,7 @@
 // The chapters of the page, in the order in which they are measured.
 
 import type { Bench } from "./bench.ts";
+import { measureAppDeploys } from "./app-deploys.ts";
 import { measureAppProxy } from "./app-proxy.ts";
 import { measureApps } from "./apps.ts";
 import { measureBulk } from "./bulk.ts";
@@ -167,6 +168,13 @@ export const chapters: readonly Chapter[] = [
     title: "A thousand apps",
     about: "On ten simulated hosts, each of which serves all of them, and a PostgreSQL of their own.",
     measure: measureApps,
+  },
+  {
+    name: "app-deploys",
+    title: "Deploys under load",
+    about:
+      "One after another, with clients of all kinds that ask all the time; then without them. A deploy is live when the instance before has finished its requests.",
+    measure: measureAppDeploys,
   },
   {
     name: "app-proxy",

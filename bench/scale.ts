@@ -23,6 +23,7 @@ export interface Scale {
   readonly dashboard: { readonly rounds: number; readonly changes: number; readonly changingS: number };
   readonly hosts: { readonly rounds: number; readonly placements: number };
   readonly move: { readonly rounds: number };
+  readonly appDeploys: number;
   readonly egress: {
     readonly takes: number;
     readonly loads: number;
@@ -50,6 +51,7 @@ export const full: Scale = {
   dashboard: { rounds: 20, changes: 40, changingS: 32 },
   hosts: { rounds: 6, placements: 500 },
   move: { rounds: 20 },
+  appDeploys: 100,
   egress: { takes: 30, loads: 20, slots: 200, streams: 5 },
 };
 
@@ -72,5 +74,6 @@ export const quick: Scale = {
   dashboard: { rounds: 4, changes: 8, changingS: 8 },
   hosts: { rounds: 1, placements: 200 },
   move: { rounds: 4 },
+  appDeploys: 3,
   egress: { takes: 8, loads: 8, slots: 30, streams: 1 },
 };
