@@ -59,7 +59,7 @@ export const Service = Type.Object(
     check: Type.Optional({
       ...checkRequest,
       description:
-        "When an instance gets requests, and goes on getting them. Default: `GET /`; with `h2` and `tcp`, that the port takes connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.",
+        "When an instance gets requests, and goes on getting them. Default: `GET /`; with `h2` and `tcp`, that the port takes connections. Its `port` is that of the service, its `interval` 2s, and its `grace` 2m, unless they are given.",
     }),
   },
   closed,

@@ -2111,7 +2111,8 @@ class DeployCreateRequestServices(_DeployCreateRequestServicesRequired, total=Fa
     #: port of hosts that the app keeps; routes do not lead to it. Default: `http`.
     protocol: DeployCreateRequestServicesProtocol
     #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `h2` and `tcp`, that the port
-    #: takes connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
+    #: takes connections. Its `port` is that of the service, its `interval` 2s, and its `grace` 2m, unless they are
+    #: given.
     check: DeployCreateRequestServicesCheck
 
 
@@ -3706,7 +3707,8 @@ class ReleaseManifestServices(_ReleaseManifestServicesRequired, total=False):
     #: port of hosts that the app keeps; routes do not lead to it. Default: `http`.
     protocol: ReleaseManifestServicesProtocol
     #: When an instance gets requests, and goes on getting them. Default: `GET /`; with `h2` and `tcp`, that the port
-    #: takes connections. Its `port` is that of the service, and its `interval` 2s, unless they are given.
+    #: takes connections. Its `port` is that of the service, its `interval` 2s, and its `grace` 2m, unless they are
+    #: given.
     check: ReleaseManifestServicesCheck
 
 

@@ -76,6 +76,8 @@ function checkServices(services: StoredManifest["services"], processes: StoredMa
 
 /** Interval of checks that say none: requests wait for the first one that passes. */
 const CHECK_INTERVAL = "2s";
+/** Time of theirs to begin: a runtime that starts beside others on emulated processors takes most of a minute. */
+const CHECK_GRACE = "2m";
 
 function readService({
   group,
@@ -83,7 +85,12 @@ function readService({
   protocol = "http",
   check: asked = protocol === "http" ? { path: "/" } : { port },
 }: NonNullable<Manifest["services"]>[number]): StoredManifest["services"][number] {
-  const check = { interval: CHECK_INTERVAL, ...(asked.path !== undefined && { port }), ...asked };
+  const check = {
+    interval: CHECK_INTERVAL,
+    grace: CHECK_GRACE,
+    ...(asked.path !== undefined && { port }),
+    ...asked,
+  };
   readCheck(check);
   return { group, port, protocol, check };
 }
