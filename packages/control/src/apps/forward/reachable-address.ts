@@ -37,26 +37,25 @@ export interface Reach {
 const RESOLVE_MS = 2_000;
 const RESOLVE_TRIES = 2;
 
-const closed = new BlockList();
-for (const { cidr } of neverNetworks) addTo(closed, cidr);
-for (const cidr of privateNetworks) addTo(closed, cidr);
+/** Teredo and others, documentation, and 6to4, which has an IPv4 address in it. */
+const reserved6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+const closed = listOf([...neverNetworks.map(({ cidr }) => cidr), ...privateNetworks, ...reserved6]);
 /** Global unicast, of IPv6. All else is loopback, private, link-local, multicast, or has an IPv4 address in it. */
-const open6 = new BlockList();
-addTo(open6, "2000::/3");
-// Teredo and others, documentation, and 6to4, which has an IPv4 address in it.
-for (const cidr of ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"]) addTo(closed, cidr);
+const open6 = listOf(["2000::/3"]);
 
-function addTo(list: BlockList, cidr: string): void {
-  const [network = "", prefix = isIPv4(network) ? "32" : "128"] = cidr.split("/");
-  list.addSubnet(network, Number(prefix), isIPv4(network) ? "ipv4" : "ipv6");
+function listOf(cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = "", prefix = isIPv4(network) ? "32" : "128"] = cidr.split("/");
+    list.addSubnet(network, Number(prefix), isIPv4(network) ? "ipv4" : "ipv6");
+  }
+  return list;
 }
 
 /** Why an organization may not reach the address; undefined: it may. */
 export function whyClosed(address: string, { privateCidrs, own }: Reach): string | undefined {
   const family = isIPv4(address) ? "ipv4" : "ipv6";
-  const granted = new BlockList();
-  for (const cidr of privateCidrs) addTo(granted, cidr);
-  if (granted.check(address, family)) return undefined;
+  if (listOf(privateCidrs).check(address, family)) return undefined;
   const isOpen = !closed.check(address, family) && (family === "ipv4" || open6.check(address, "ipv6"));
   if (!isOpen) return "is a private or reserved address";
   return own.has(address) ? "is an address of this platform" : undefined;
