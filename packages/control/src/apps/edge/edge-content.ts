@@ -67,7 +67,8 @@ function portsTo(app: AppWork, backends: readonly Backend[]): AppContent["ports"
 /** Manners by the ids of their backends. */
 function mannersOf(app: AppWork, service: Service): ReadonlyMap<string, Manner> {
   const { group, protocol } = service;
-  const routed = protocol === "tcp" ? [] : app.routes.filter((route) => route.group_name === group);
+  const isOwn = (route: RouteManner): boolean => route.group_name === group && mannerWords(route).length > 0;
+  const routed = protocol === "tcp" ? [] : app.routes.filter(isOwn);
   return new Map([PLAIN, ...routed].map((manner) => [backendId(app, service, manner), manner]));
 }
 
@@ -98,8 +99,15 @@ function routesTo(app: AppWork, host: string, backends: readonly Backend[]): App
   };
   const isOwnTaken = app.routes.some(({ subdomain, path_prefix }) => subdomain === "" && path_prefix === "/");
   const asked = [...(isOwnTaken ? [] : [own]), ...app.routes];
+  // Most routes of an app lead to the same backend.
+  const known = new Map<string, Backend | undefined>();
+  const backendOf = (route: (typeof asked)[number]): Backend | undefined => {
+    const key = [route.group_name, ...mannerWords(route)].join();
+    if (!known.has(key)) known.set(key, backendFor(app, route, backends));
+    return known.get(key);
+  };
   return asked.flatMap((route) => {
-    const backend = backendFor(app, route, backends) ?? (route === own ? anyOf(backends) : undefined);
+    const backend = backendOf(route) ?? (route === own ? anyOf(backends) : undefined);
     if (backend === undefined) return [];
     const { id, path_prefix, strip_prefix, rate_limit } = route;
     return [

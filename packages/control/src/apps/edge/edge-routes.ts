@@ -35,6 +35,17 @@ export async function routesOf(db: Queries, appIds: readonly string[]): Promise<
   return rows;
 }
 
+/** Apps of these routes, by the ids of routes. */
+export async function appsOfRoutes(
+  db: Queries,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; app_id: string }>`
+    select id, app_id from routes where id = any(${ids})`.execute(db);
+  return new Map(rows.map(({ id, app_id }) => [id, app_id]));
+}
+
 export function routeCreation(
   context: Context,
   { orgId }: Caller,

@@ -22,6 +22,7 @@ import { readTime } from "../../values/times.ts";
 import type { AppWork } from "../app-facts.ts";
 import { getAppRow } from "../app-rows.ts";
 import { countInMetrics } from "./app-counters.ts";
+import { appsOfRoutes } from "../edge/edge-routes.ts";
 import type { Lanes } from "../lanes.ts";
 import { addRouteTraffic, readRouteMetrics } from "./route-traffic.ts";
 
@@ -57,18 +58,16 @@ export function collectTraffic(context: Context, { apps, lanes, stop }: Looked):
   if (performance.now() - collection.atMs < EVERY_MS) return;
   collection.atMs = performance.now();
   const byHost = Map.groupBy(
-    apps.flatMap(({ id, instances }) =>
-      instances.flatMap((one) => (one.host_id === null ? [] : [{ ...one, app_id: id, host: one.host_id }])),
-    ),
-    ({ host }) => host,
+    apps.flatMap(({ instances }) => instances.filter(({ host_id: host }) => host !== null)),
+    ({ host_id: host }) => host ?? "",
   );
-  const routes = new Map(apps.flatMap((app) => [app, ...app.routes].map(({ id }) => [id, app] as const)));
+  const byId = new Map(apps.map((app) => [app.id, app]));
   for (const [hostId, instances] of byHost) {
     const lane = `traffic of ${hostId}`;
     if (lanes.open.has(lane)) continue;
     const seats = new Map(instances.map((one) => [one.machine_id, one]));
     lanes.begin(lane, () =>
-      collectFrom(context, hostId, { seats, routes, stop }).catch((error: unknown) => {
+      collectFrom(context, hostId, { seats, apps: byId, stop }).catch((error: unknown) => {
         // The next collection has what this one has not.
         context.log.warn({ err: error, host_id: hostId }, "requests of apps could not be counted");
       }),
@@ -80,8 +79,8 @@ type Seats = ReadonlyMap<string, Pick<AppWork["instances"][number], "app_id" | "
 
 interface Collected {
   readonly seats: Seats;
-  /** Apps by the ids of routes. */
-  readonly routes: ReadonlyMap<string, Pick<AppWork, "id" | "org_id">>;
+  /** Apps by their ids. */
+  readonly apps: ReadonlyMap<string, Pick<AppWork, "id" | "org_id">>;
   readonly stop: AbortSignal;
 }
 
@@ -89,7 +88,7 @@ interface Collected {
 async function collectFrom(
   context: Context,
   hostId: string,
-  { seats, routes, stop }: Collected,
+  { seats, apps, stop }: Collected,
 ): Promise<void> {
   const { told } = collectionOf(context);
   const address = await hostAddress(context.db, hostId);
@@ -113,11 +112,17 @@ async function collectFrom(
     const seat = seats.get(one.vm);
     return seat === undefined ? [] : [{ ...seat, ...countsSince(one, before.instances.get(keyOf(one))) }];
   });
-  const answers = [...now.routes].flatMap(([route_id, counts]) => {
-    const app = routes.get(route_id);
-    return app === undefined
-      ? []
-      : [{ app_id: app.id, route_id, ...answersSince(counts, before.routes.get(route_id)) }];
+  const changed = [...now.routes].flatMap(([route_id, counts]) => {
+    const since = answersSince(counts, before.routes.get(route_id));
+    return answersOf(since) === 0 ? [] : [{ route_id, ...since }];
+  });
+  const owners = await appsOfRoutes(
+    context.db,
+    changed.map(({ route_id }) => route_id),
+  );
+  const answers = changed.flatMap((one) => {
+    const app = apps.get(owners.get(one.route_id) ?? one.route_id);
+    return app === undefined ? [] : [{ app_id: app.id, ...one }];
   });
   const counted = {
     rows: rows.filter(({ requests }) => requests > 0),
@@ -125,7 +130,7 @@ async function collectFrom(
   };
   await addTraffic(context.db, counted.rows);
   await addRouteTraffic(context.db, counted.answers);
-  countInMetrics(context, { ...counted, orgOf: (id) => routes.get(id)?.org_id });
+  countInMetrics(context, { ...counted, orgOf: (id) => apps.get(id)?.org_id });
   told.set(hostId, now);
 }
 
