@@ -1,5 +1,5 @@
-// Apps that misbehave, on real microVMs behind the real proxy. What one of them does fails its own deploy, says
-// why, and is felt neither by the release before nor by its neighbour on the same host.
+// Apps that misbehave, on real microVMs behind the real proxy. What one of them does fails its own deploy,
+// says why, and is felt neither by the release before nor by its neighbour on the same host.
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// kill -9 of each process in each status of a deploy, under load: no request fails that the proxy could serve,
-// and the deploy gets to its end.
+// kill -9 of each process in each status of a deploy, under load: no request fails that the proxy could
+// serve, and the deploy gets to its end.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
-// Folders as people have them, launched with one command: a page, and servers with the frameworks of most apps
-// on Node. What `detected-apps.test.ts` builds of each kind is tried here from the folder to the address.
+// Folders as people have them, launched with one command: a page, and servers with the frameworks of most
+// apps on Node. What `detected-apps.test.ts` builds of each kind is tried here from the folder to the
+// address.
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

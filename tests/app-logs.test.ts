@@ -1,5 +1,5 @@
-// Logs of apps on real microVMs: a follower and a receiver have each line of them, over kill -9 of control and
-// of the host, and over a deploy.
+// Logs of apps on real microVMs: a follower and a receiver have each line of them, over kill -9 of control
+// and of the host, and over a deploy.
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";

@@ -30,7 +30,10 @@ const turns = async (count: number): Promise<void> => {
   }
 };
 
-/** Notes each moment in which the proxy had no instance that runs, and each one that was ended before its requests. */
+/**
+ * Notes each moment in which the proxy had no instance that runs, and each one that was ended before its
+ * requests.
+ */
 function watchProxy() {
   const faults: string[] = [];
   const look = () => {

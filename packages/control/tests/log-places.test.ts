@@ -1,5 +1,5 @@
-// Places in logs: whatever a guest prints and however it comes, a reader that goes on from any line has exactly
-// the lines behind it.
+// Places in logs: whatever a guest prints and however it comes, a reader that goes on from any line has
+// exactly the lines behind it.
 
 import { expect, test } from "vitest";
 import { PieceWriter, timedPieces, type TimedPiece } from "@skerry/contract/host-api/timed-console";

@@ -100,8 +100,8 @@ test.each(lengths)("two hops agree on where a request ends: %j", async (head) =>
   for (const body of [`0\r\n\r\n${SMUGGLED}`, `4\r\nabcd\r\n0\r\n\r\n${SMUGGLED}`])
     await send(`POST /own HTTP/1.1\r\nHost: shop.localhost\r\n${head}\r\n\r\n${body}`);
   expect(await bystander()).toMatch(/^HTTP\/1\.1 200 [^]*victim$/);
-  // Pipelined it is a request of its own to the proxy, which routes it by its name: no app sees it as a part of
-  // another one.
+  // Pipelined it is a request of its own to the proxy, which routes it by its name: no app sees it as a part
+  // of another one.
   for (const { app: name, host, line, body } of got) {
     expect(host).toBe(`${name}.localhost`);
     expect(body).not.toContain("/smuggled");

@@ -10,7 +10,7 @@ import { newId } from "@skerry/contract/ids";
 import type { EdgeInstance } from "@skerry/contract/host-api/edge";
 import { Failures, toldFailures } from "../src/edge/failures.ts";
 import { until } from "./support/edge-instances.ts";
-import { edge, folder, listen, nextVersion } from "./support/edge-rig.ts";
+import { begin, edge, folder, leave, listen, nextVersion } from "./support/edge-rig.ts";
 
 /** Answers with the status and after the milliseconds that the path says. */
 const server = createServer((asked, answer) => {
@@ -106,6 +106,10 @@ test("failures of apps and of the proxy are kept, each with its app, and no path
   // They are read once, and by time.
   expect((await edge.failures(shop, since)).failures).toHaveLength(3);
   expect((await edge.failures(shop, Date.now() + 60_000)).failures).toEqual([]);
+  // The ring outlives this process, and the next one keeps none of it twice.
+  await leave();
+  await begin();
+  expect((await edge.failures(shop, since)).failures).toHaveLength(3);
   expect((await edge.failures("../../etc/passwd", 0)).failures).toEqual([]);
 });
 

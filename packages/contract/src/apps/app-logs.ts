@@ -1,6 +1,6 @@
-// Lines that the instances of an app have printed, also those that are gone. With `follow` they are server-sent
-// events: `line` with an `AppLogLine`, `synced` with an `AppLogsSynced`, and at the end `reset` with an
-// `AppLogReset`, `error` with an `Error`, or an empty `end`.
+// Lines that the instances of an app have printed, also those that are gone. With `follow` they are
+// server-sent events: `line` with an `AppLogLine`, `synced` with an `AppLogsSynced`, and at the end `reset`
+// with an `AppLogReset`, `error` with an `Error`, or an empty `end`.
 
 import { Type, type Static } from "typebox";
 import { CONSOLE_GREP_MAX_CHARS, CONSOLE_LINES_DEFAULT, CONSOLE_LINES_MAX } from "../bounds.ts";

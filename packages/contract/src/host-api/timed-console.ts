@@ -1,16 +1,16 @@
 // A console with times, between a host and control: pieces of a time in ms since 1970 (0: not known) as 8
 // bytes, a length as 4 bytes, both little-endian, and so many bytes of the console. A mark is a piece of no
-// bytes: it has the position of the next byte in the place of a time, counted from the first byte ever written.
-// It comes first, and wherever bytes are missing. Readers of the version before pass over marks, and its hosts
-// send none.
+// bytes: it has the position of the next byte in the place of a time, counted from the first byte ever
+// written. It comes first, and wherever bytes are missing. Readers of the version before pass over marks, and
+// its hosts send none.
 
 /** For `Accept` and `Content-Type`. A host of the version before answers with the bytes alone. */
 export const TIMED_CONSOLE = "application/vnd.skerry.timed-console";
 
 /**
  * Header of a call for a console: the position at which it is to begin, in the place of its last lines. A
- * position that has been overwritten, or that the console has not come to, means the oldest byte that is there.
- * A host of the version before does not know it, and sends the last lines.
+ * position that has been overwritten, or that the console has not come to, means the oldest byte that is
+ * there. A host of the version before does not know it, and sends the last lines.
  */
 export const CONSOLE_FROM = "skerry-console-from";
 

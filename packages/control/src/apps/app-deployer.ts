@@ -108,7 +108,10 @@ async function leftovers(context: Context, busy: ReadonlySet<string>): Promise<P
   ];
 }
 
-/** A release command that has begun is not run a second time, and a one-off of the version before may be about to get its row. */
+/**
+ * A release command that has begun is not run a second time, and a one-off of the version before may be about
+ * to get its row.
+ */
 async function takeIn(context: Context, { id, org_id, app_id, name, release }: Orphan): Promise<number> {
   const job = jobOf(name);
   if (job === undefined || release === null)
@@ -231,7 +234,9 @@ async function act(context: Context, app: AppWork, { action, before }: Acting): 
   }
 }
 
-/** An instance of a deploy that no request can reach fails it. Otherwise the deploy would be live with errors. */
+/**
+ * An instance of a deploy that no request can reach fails it. Otherwise the deploy would be live with errors.
+ */
 async function serve(context: Context, app: AppWork, instance: InstanceFact): Promise<void> {
   const isOfDeploy = app.deploy?.release === instance.release;
   const message = isOfDeploy ? await unreachedReason(context, app, instance) : undefined;

@@ -22,7 +22,7 @@ import {
 } from "./app-store.ts";
 import { instancesOf, type InstanceRow } from "./instances/instance-store.ts";
 import { appNotFound, DEPLOYER, getAppRow, hostOf, refuseDeleting } from "./app-rows.ts";
-import { shownDeploy } from "./deploys/deploys.ts";
+import { shownDeploy } from "./deploys/shown-deploys.ts";
 import { shownStaged, stage } from "./deploys/staged-env.ts";
 import { forwardsOf, removeForward, setForward, type ForwardRow } from "./forward/log-forward-store.ts";
 import { checkedForward, shownForward } from "./forward/log-forwards.ts";

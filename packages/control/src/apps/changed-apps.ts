@@ -7,7 +7,7 @@ import type { Versioned } from "../api/versioned.ts";
 import type { Context } from "../context.ts";
 import type { AppRow, DeployRow } from "./app-store.ts";
 import { shownApps } from "./apps.ts";
-import { shownDeploy } from "./deploys/deploys.ts";
+import { shownDeploy } from "./deploys/shown-deploys.ts";
 
 /** The version is read before what it is of: what changes in between has a later one, and is told again. */
 export async function findApps(

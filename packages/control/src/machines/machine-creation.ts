@@ -43,7 +43,10 @@ export interface NewMachineRequest {
   readonly owner?: VmOwner;
   /** Others that do the same: it is placed apart from them. */
   readonly apart?: Apart;
-  /** Writes what its owner has of it, in the transaction that writes the machine. Where it throws there is none. */
+  /**
+   * Writes what its owner has of it, in the transaction that writes the machine. Where it throws there is
+   * none.
+   */
   readonly beside?: Beside;
 }
 

@@ -1,5 +1,5 @@
-// Secrets of an organization, and of its apps. A value comes in by `setSecret` and leaves by `openSecrets`, on
-// its way into a microVM, and by `redactorOf`, to be found in output: no call of the API reads one back.
+// Secrets of an organization, and of its apps. A value comes in by `setSecret` and leaves by `openSecrets`,
+// on its way into a microVM, and by `redactorOf`, to be found in output: no call of the API reads one back.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { SECRET_VALUE_MAX_BYTES, SECRETS_MAX, VM_SECRETS_MAX } from "@skerry/contract/secrets/secret-bounds";

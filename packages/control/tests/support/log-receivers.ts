@@ -1,5 +1,5 @@
-// Receivers of logs: real servers of syslog over TLS and of OTLP, which take lines, or do what a bad one may. And
-// a name server, which says where they are.
+// Receivers of logs: real servers of syslog over TLS and of OTLP, which take lines, or do what a bad one may.
+// And a name server, which says where they are.
 
 import { execFileSync } from "node:child_process";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";

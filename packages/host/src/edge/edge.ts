@@ -145,7 +145,6 @@ export class Edge {
 
   /** Looks after the proxy until `stop`. Never rejects. */
   async watch(stop: AbortSignal): Promise<void> {
-    await this.#failures.sweep().catch((error: unknown) => this.#warnOf(error));
     while (!stop.aborted) {
       if (this.#document.version > 0) await this.#inTurn(() => this.#bring());
       await this.#inTurn(() => this.#readFailures());
@@ -254,15 +253,17 @@ export class Edge {
     return new Map(seats);
   }
 
-  /** A proxy that does not answer is looked after elsewhere, and a disk that is full keeps none from serving. */
+  /**
+   * A proxy that does not answer is looked after elsewhere, and a disk that is full keeps none from serving.
+   */
   async #readFailures(): Promise<void> {
     const text = await this.#proxy.ring(FAILURES_RING).catch(() => "");
-    if (text.trim() === "") return;
-    await this.#failures.note(text, this.#seatNames()).catch((error: unknown) => this.#warnOf(error));
-  }
-
-  #warnOf(error: unknown): void {
-    this.#options.log.warn({ err: error }, "failures of requests could not be kept");
+    try {
+      await this.#failures.sweep();
+      if (text.trim() !== "") await this.#failures.note(text, this.#seatNames());
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "failures of requests could not be kept");
+    }
   }
 
   async #start(isReload: boolean): Promise<void> {

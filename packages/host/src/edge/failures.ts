@@ -57,15 +57,20 @@ function unescaped(text: string): string {
   }
 }
 
-/** Of an app, twice. */
+/** Bytes of one file of an app, of which there are two. */
 const SEGMENT_MAX_BYTES = 128 * 1024;
+/** Failures of an app that one reading keeps, the last ones: no more than fit into a file. */
+const READING_MAX = 250;
 const KEPT_MS = 7 * 86_400_000;
+const SWEEP_EVERY_MS = 3_600_000;
 const stored = Compile(EdgeFailure);
 
 export class Failures {
   readonly #folder: string;
-  /** Ids of requests that the last reading had. */
-  #seen: ReadonlySet<string> = new Set();
+  /** Keys of failures that the last reading had; undefined: this process has read none yet. */
+  #seen: ReadonlySet<string> | undefined;
+  /** Time of the next sweep, by this process's clock. */
+  #sweepAtMs = 0;
 
   constructor(folder: string) {
     this.#folder = join(folder, "failures");
@@ -74,14 +79,23 @@ export class Failures {
   /** `text`: the whole ring. `vms`: the one of each seat. */
   async note(text: string, vms: ReadonlyMap<string, { readonly vm: string }>): Promise<void> {
     const told = toldFailures(text);
-    const keyOf = ({ app, failure }: Told): string => `${app} ${failure.at} ${failure.request_id}`;
-    const fresh = told.filter((one) => !this.#seen.has(keyOf(one)));
-    this.#seen = new Set(told.map(keyOf));
-    for (const [app, lines] of Map.groupBy(fresh, (one) => one.app))
+    const seen = this.#seen ?? (await this.#keptOf(new Set(told.map(({ app }) => app))));
+    const fresh = told.filter(({ app, failure }) => !seen.has(keyOf(app, failure)));
+    this.#seen = new Set(told.map(({ app, failure }) => keyOf(app, failure)));
+    for (const [app, lines] of Map.groupBy(fresh, (one) => one.app)) {
+      const last = lines.slice(-READING_MAX);
       await this.#append(
         app,
-        lines.map(({ failure, seat }) => ({ ...failure, vm: vms.get(seat)?.vm ?? null })),
+        last.map(({ failure, seat }) => ({ ...failure, vm: vms.get(seat)?.vm ?? null })),
       );
+    }
+  }
+
+  /** Keys of those that a process before has kept: the ring outlives it. */
+  async #keptOf(apps: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const kept = new Set<string>();
+    for (const app of apps) for (const one of await this.read(app, 0)) kept.add(keyOf(app, one));
+    return kept;
   }
 
   /** The last ones. A line that is torn is left out. */
@@ -100,8 +114,10 @@ export class Failures {
     return failures.slice(-EDGE_FAILURES_MAX);
   }
 
-  /** Forgets what is too old. */
+  /** Forgets what is too old, once in an hour. */
   async sweep(): Promise<void> {
+    if (performance.now() < this.#sweepAtMs) return;
+    this.#sweepAtMs = performance.now() + SWEEP_EVERY_MS;
     for (const name of await readdir(this.#folder).catch(() => [])) {
       const path = join(this.#folder, name);
       const { mtimeMs } = await stat(path);
@@ -120,6 +136,10 @@ export class Failures {
   #path(app: string, isFormer: boolean): string {
     return join(this.#folder, isFormer ? `${app}.former` : app);
   }
+}
+
+function keyOf(app: string, { at, request_id: id }: Pick<EdgeFailure, "at" | "request_id">): string {
+  return `${app} ${at} ${id}`;
 }
 
 function parsed(line: string): unknown {

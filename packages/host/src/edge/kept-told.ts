@@ -29,12 +29,17 @@ export class KeptTold {
     await replaceFile(this.#path, JSON.stringify(kept));
   }
 
-  /** Before the proxy is told something else: it is not known how much of that it has, should this process end. */
+  /**
+   * Before the proxy is told something else: it is not known how much of that it has, should this process
+   * end.
+   */
   async forget(): Promise<void> {
     await rm(this.#path, { force: true });
   }
 
-  /** Undefined: nothing is known of the proxy, or this version would have it run with another configuration. */
+  /**
+   * Undefined: nothing is known of the proxy, or this version would have it run with another configuration.
+   */
   async read(): Promise<Told | undefined> {
     const text = await readFile(this.#path, "utf8").catch(() => "{}");
     try {

@@ -77,8 +77,8 @@ export class VmSeats {
   }
 
   /**
-   * Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here, or
-   * its ports cannot be opened, which keeps no other VM from its requests.
+   * Opens these ports of the VM, and no others. Resolves with its address; undefined: it does not run here,
+   * or its ports cannot be opened, which keeps no other VM from its requests.
    */
   async #opened(vm: VmOf, ports: readonly number[]): Promise<string | undefined> {
     const vms = this.#vms;

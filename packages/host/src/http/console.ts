@@ -1,6 +1,6 @@
 // A machine's console, and logs that are kept of consoles: its last lines, and with `follow` what comes then, also across its stops and starts,
-// until it is destroyed. A caller that accepts it gets each piece with the time at which it came, and positions
-// from one of which a later call may go on.
+// until it is destroyed. A caller that accepts it gets each piece with the time at which it came, and
+// positions from one of which a later call may go on.
 
 import { KeptLogParams } from "@skerry/contract/host-api/kept-logs";
 import { CONSOLE_FROM, PieceWriter, TIMED_CONSOLE } from "@skerry/contract/host-api/timed-console";

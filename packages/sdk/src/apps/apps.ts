@@ -20,7 +20,9 @@ export type AppLogOptions = CallOptions & Omit<AppLogsQuery, "follow" | "after">
 export type FollowAppLogOptions = Omit<AppLogOptions, "until"> & {
   /** Goes on behind this cursor of an earlier `synced`, in the place of the last lines. */
   readonly after?: string;
-  /** Told at the beginning and every 15 s: up to which cursor all lines were given, and whose host is away. */
+  /**
+   * Told at the beginning and every 15 s: up to which cursor all lines were given, and whose host is away.
+   */
   readonly onSynced?: (synced: AppLogsSynced) => void;
 };
 
@@ -34,9 +36,9 @@ export class Apps extends GeneratedApps {
   }
 
   /**
-   * The last lines and then each one as it comes, over deploys, broken connections and restarts of the server,
-   * each once. Ends when the app is gone. Throws what does not pass by itself, and what the first request
-   * fails with.
+   * The last lines and then each one as it comes, over deploys, broken connections and restarts of the
+   * server, each once. Ends when the app is gone. Throws what does not pass by itself, and what the first
+   * request fails with.
    */
   async *followLogs(
     id: string,

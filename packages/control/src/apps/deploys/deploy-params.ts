@@ -76,7 +76,9 @@ function checkServices(services: StoredManifest["services"], processes: StoredMa
 
 /** Interval of checks that say none: requests wait for the first one that passes. */
 const CHECK_INTERVAL = "2s";
-/** Time of theirs to begin: a runtime that starts beside others on emulated processors takes most of a minute. */
+/**
+ * Time of theirs to begin: a runtime that starts beside others on emulated processors takes most of a minute.
+ */
 const CHECK_GRACE = "2m";
 
 function readService({

@@ -38,6 +38,7 @@ import type { EnvChanges, ReleaseSecret } from "../app-tables.ts";
 import { appNotFound, DEPLOYER, getAppRow, refuseDeleting } from "../app-rows.ts";
 import { readManifest } from "./deploy-params.ts";
 import { takePorts } from "../edge/tcp-ports.ts";
+import { shownDeploy, shownRelease } from "./shown-deploys.ts";
 import { giveBack, takeOver, withChanges } from "./staged-env.ts";
 
 /** Its environment, secrets and manifest together. Twenty of each app are kept. */
@@ -133,8 +134,8 @@ function requireOneBeginning({ template, image, build, release }: DeployCreateRe
 }
 
 /**
- * Those that wait, and those of the deploy that is about to be superseded. None where an earlier release comes
- * back: it comes as it was.
+ * Those that wait, and those of the deploy that is about to be superseded. None where an earlier release
+ * comes back: it comes as it was.
  */
 async function stagedFor(
   db: Queries,
@@ -275,32 +276,4 @@ async function deployRow(db: Context["db"], { id, deploy }: DeployRef): Promise<
 export async function listReleasesOf({ db }: Context, caller: Caller, id: string): Promise<Page<Release>> {
   await getAppRow(db, caller, id);
   return { items: (await listReleases(db, id)).map(shownRelease), next_cursor: null };
-}
-
-export function shownDeploy(row: DeployRow): Deploy {
-  const { id, app_id, release, build_id, status, reason, created_by } = row;
-  return {
-    ...{ id, app_id, release, build_id, status, reason, created_by },
-    created_at: row.created_at.toISOString(),
-    ends_by: row.ends_by.toISOString(),
-    finished_at: row.finished_at?.toISOString() ?? null,
-  };
-}
-
-function shownRelease({
-  number,
-  template,
-  env,
-  secrets,
-  manifest,
-  created_by,
-  created_at,
-}: ReleaseRow): Release {
-  return {
-    ...{ number, template, created_by },
-    variables: Object.keys(env).toSorted(),
-    secrets: secrets.map(({ name }) => name),
-    manifest: { ...manifest, services: [...manifest.services] },
-    created_at: created_at.toISOString(),
-  };
 }

@@ -1,4 +1,5 @@
-// Faults of a release: those that fail its deploy, and those for which it goes back while it is watched. Pure.
+// Faults of a release: those that fail its deploy, and those for which it goes back while it is watched.
+// Pure.
 
 import type { AppAction, AppFact, InstanceFact } from "../reconcile-facts.ts";
 

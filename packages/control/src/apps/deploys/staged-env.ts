@@ -1,5 +1,5 @@
-// Changes of an app's environment that wait for its next deploy. The release of that takes them over. Where it
-// does not get to be live, or does not stay so, they wait again: a deploy that failed, or that a later one
+// Changes of an app's environment that wait for its next deploy. The release of that takes them over. Where
+// it does not get to be live, or does not stay so, they wait again: a deploy that failed, or that a later one
 // superseded within a second, would lose them otherwise.
 
 import { sql } from "kysely";

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { EdgeDocument, EdgeState } from "@skerry/contract/host-api/edge";
-import { stateOf, type AppAddresses, type Context } from "../../context.ts";
+import { stateOf, type Context } from "../../context.ts";
 import { hostAddress } from "../../hosts/host-rows.ts";
 import { hostOf } from "../app-rows.ts";
 import type { AppWork, InstanceWork } from "../app-facts.ts";
@@ -33,7 +33,6 @@ const unknownEdge = {
 /** Answers of hosts, by their ids. */
 export const edgesOf = stateOf(() => new Map<string, Told>());
 
-type Content = Omit<EdgeDocument, "version">;
 type Doors = ReadonlyMap<string, string>;
 
 interface Looked {
@@ -61,22 +60,13 @@ export async function tellEdges(context: Context, { apps, doors, lanes, stop }: 
     if (!isSame(known, digest))
       told.set(hostId, { ...unknownEdge, ...known, fault: known?.fault ?? UNANSWERED });
     if (lanes.open.has(lane) || performance.now() < (known?.againAtMs ?? 0)) continue;
-    const { left } = content;
-    lanes.begin(lane, () =>
-      noteTold(context, hostId, {
-        known,
-        content: wholeOf(content, context.apps.tcpPorts),
-        digest,
-        left,
-        stop,
-      }),
-    );
+    lanes.begin(lane, () => noteTold(context, hostId, { known, content, digest, stop }));
   }
 }
 
 async function noteTold(context: Context, hostId: string, telling: Telling): Promise<void> {
   const told = edgesOf(context);
-  const { left } = telling;
+  const { left } = telling.content;
   const now = await tellEdge(context, hostId, telling).catch((error: unknown): Told => ({
     ...{ ...unknownEdge, left, fault: "its host could not be told", error },
     againAtMs: performance.now() + AGAIN_MS,
@@ -111,9 +101,8 @@ function isSame(known: Told | undefined, digest: string): boolean {
 
 interface Telling {
   readonly known: Told | undefined;
-  readonly content: Content;
+  readonly content: Parts;
   readonly digest: string;
-  readonly left: Told["left"];
   readonly stop: AbortSignal;
 }
 
@@ -121,17 +110,17 @@ interface Telling {
 async function tellEdge(
   context: Context,
   hostId: string,
-  { known, content, digest, left, stop }: Telling,
+  { known, content, digest, stop }: Telling,
 ): Promise<Told | undefined> {
   const address = await hostAddress(context.db, hostId);
   if (address === undefined) return undefined;
   const { edge } = context.hosts.client(address);
   const state = isSame(known, digest) ? await edge.state(stop) : undefined;
   const { version, fault, instances } =
-    state?.version === known?.version && state !== undefined
+    state !== undefined && state.version === known?.version
       ? state
-      : await edge.serve({ version: await nextVersion(context), ...content }, stop);
-  return { digest, left, version, fault, instances, atMs: performance.now() };
+      : await edge.serve(await documentOf(context, content), stop);
+  return { digest, left: content.left, version, fault, instances, atMs: performance.now() };
 }
 
 /** Why hosts do not serve the app as its rows say; undefined: they do. */
@@ -173,7 +162,7 @@ interface Part extends AppContent {
 interface Parts {
   readonly parts: readonly Part[];
   readonly left: Told["left"];
-  readonly peers: Content["peers"];
+  readonly peers: EdgeDocument["peers"];
 }
 
 type PartOf = (app: AppWork, hostId: string) => Part;
@@ -221,8 +210,10 @@ function digestOf({ parts, peers }: Parts): string {
   return hash.digest("hex");
 }
 
-function wholeOf({ parts, peers }: Parts, range: AppAddresses["tcpPorts"]): Content {
+async function documentOf(context: Context, { parts, peers }: Parts): Promise<EdgeDocument> {
+  const { tcpPorts: range } = context.apps;
   return {
+    version: await nextVersion(context),
     backends: parts.flatMap(({ backends }) => backends),
     routes: parts.flatMap(({ routes }) => routes),
     ...(range !== undefined && { tcp: { ...range, ports: parts.flatMap(({ ports }) => ports) } }),

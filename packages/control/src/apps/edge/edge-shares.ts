@@ -10,8 +10,8 @@ interface Demand {
 }
 
 /**
- * Parts that a document has room for. Where it has not for all, those of organizations that have more are left
- * out, and of those the newest, so that none keeps another from serving.
+ * Parts that a document has room for. Where it has not for all, those of organizations that have more are
+ * left out, and of those the newest, so that none keeps another from serving.
  *
  * @param demands - Those of each organization from the oldest app to the newest.
  */

@@ -1,5 +1,5 @@
-// Forwards logs of apps to their receivers, and of all apps to that of the operator. Each app and receiver has
-// a lane of its own, so that a receiver that is slow, hangs or refuses holds up no other one.
+// Forwards logs of apps to their receivers, and of all apps to that of the operator. Each app and receiver
+// has a lane of its own, so that a receiver that is slow, hangs or refuses holds up no other one.
 
 import { reportOf, type BackgroundService } from "../../background/background-service.ts";
 import { hasRoomFor } from "../../background/fair-places.ts";

@@ -40,7 +40,10 @@ const RESOLVE_TRIES = 2;
 /** Teredo and others, documentation, and 6to4, which has an IPv4 address in it. */
 const reserved6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 const closed = listOf([...neverNetworks.map(({ cidr }) => cidr), ...privateNetworks, ...reserved6]);
-/** Global unicast, of IPv6. All else is loopback, private, link-local, multicast, or has an IPv4 address in it. */
+/**
+ * Global unicast, of IPv6. All else is loopback, private, link-local, multicast, or has an IPv4 address in
+ * it.
+ */
 const open6 = listOf(["2000::/3"]);
 
 function listOf(cidrs: readonly string[]): BlockList {

@@ -23,7 +23,10 @@ import { sendSyslog } from "./syslog.ts";
 /** Time from the first step to the receiver's word for it. */
 const SEND_MS = 10_000;
 
-/** Authorities of the machine, of Node and of the operator. One context for all: a new one reads them all anew. */
+/**
+ * Authorities of the machine, of Node and of the operator. One context for all: a new one reads them all
+ * anew.
+ */
 const secureContextOf = stateOf<SecureContext>(({ logs: { caFile } }) => {
   const own = caFile === undefined ? [] : [readFileSync(caFile, "utf8")];
   return createSecureContext({

@@ -38,8 +38,8 @@ const SETTLE_MS = 50;
 
 /**
  * Resolves when the receiver has closed the connection after this side, which syslog has in the place of an
- * answer. One that closes with lines that it has not read resets the connection, and one that has closed before
- * the lines came is seen before this side closes.
+ * answer. One that closes with lines that it has not read resets the connection, and one that has closed
+ * before the lines came is seen before this side closes.
  */
 export async function sendSyslog(
   { host, port }: LogReceiver,

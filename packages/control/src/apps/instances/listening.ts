@@ -1,6 +1,6 @@
 // Ports that the program of an instance listens on, beside that of its service. A check connects to the
-// guest's own loopback, where a server also answers that no other machine can reach. Addresses are the guest's
-// words: no other text than that of a loopback address is told.
+// guest's own loopback, where a server also answers that no other machine can reach. Addresses are the
+// guest's words: no other text than that of a loopback address is told.
 
 import { isIP } from "node:net";
 import type { ListeningPort } from "@skerry/contract/host-api/ports";

@@ -1,6 +1,6 @@
-// GET /v1/apps/{id}/logs?follow=true: the last lines of all instances, or those behind a cursor, and then each
-// line as it comes. Instances that start are taken in, and those that end are read to their last line. Each
-// instance has a lane of its own, from which the merge takes lines; nothing is queued beyond its bounds.
+// GET /v1/apps/{id}/logs?follow=true: the last lines of all instances, or those behind a cursor, and then
+// each line as it comes. Instances that start are taken in, and those that end are read to their last line.
+// Each instance has a lane of its own, from which the merge takes lines; nothing is queued beyond its bounds.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
@@ -147,7 +147,8 @@ class Follower {
     const { rows } = await sql<{ now: Date }>`select now() as now`.execute(db);
     const instances = await instancesWithLogs(db, id, since);
     this.#isAppThere = (await findApp(db, this.#caller.orgId, id)) !== undefined;
-    // Instances that have ended before are in none of the next looks, which are later by a part of a millisecond.
+    // Instances that have ended before are in none of the next looks, which are later by a part of a
+    // millisecond.
     this.#lookedAtMs = (rows[0]?.now.getTime() ?? 0) + 1;
     const asked = instances.filter((one) => isAsked(one, wish));
     this.#known = new Map(asked.map((one) => [one.machine_id, one]));

@@ -1,5 +1,5 @@
-// Logs of instances of apps: of those that run as their hosts have them now, and of those that are gone as the
-// hosts have kept them.
+// Logs of instances of apps: of those that run as their hosts have them now, and of those that are gone as
+// the hosts have kept them.
 
 import { sql } from "kysely";
 import { CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
@@ -84,8 +84,8 @@ async function piecesOf(
     ? client.keptLogs.read({ group, vm }, gone)
     : client.console(vm, { lines, from, follow }, gone);
   return pieces.catch((error: unknown) => {
-    // One that has not begun on its host has printed nothing, a log that is too old is forgotten, and a host of
-    // a version before keeps none.
+    // One that has not begun on its host has printed nothing, a log that is too old is forgotten, and a host
+    // of a version before keeps none.
     if (error instanceof SkerryError && ["vm_not_found", "not_found"].includes(error.code)) return nothing();
     throw error;
   });

@@ -59,7 +59,10 @@ export class LineMerge<Item extends Merged> implements Disposable {
     this.wake();
   }
 
-  /** Resolves with undefined where there is none until then, by the monotonic clock. Throws the signal's reason. */
+  /**
+   * Resolves with undefined where there is none until then, by the monotonic clock. Throws the signal's
+   * reason.
+   */
   async next(
     untilMs: number,
     signal: AbortSignal,

@@ -1,4 +1,5 @@
-// Levels of lines that programs print, in the forms that are common: JSON, logfmt, and a word at the beginning.
+// Levels of lines that programs print, in the forms that are common: JSON, logfmt, and a word at the
+// beginning.
 
 import type { LogLevel } from "@skerry/contract/apps/app-logs";
 

@@ -1,6 +1,6 @@
 // Places in the log of an instance, from which a reader goes on without losing a line and without having one
-// twice: the position of a byte in its console, or, of a host that knows no positions, a time and how many lines
-// have begun at it.
+// twice: the position of a byte in its console, or, of a host that knows no positions, a time and how many
+// lines have begun at it.
 
 import type { Redactor } from "@skerry/contract/secrets/redactor";
 import type { TimedPiece } from "@skerry/contract/host-api/timed-console";
@@ -46,7 +46,9 @@ interface Reading {
   readonly redactorNow: () => Promise<Redactor>;
   /** Lines up to here are left out. */
   readonly after: LogPlace | undefined;
-  /** It comes from its beginning, wherever the place is. Otherwise one that comes from there is another log. */
+  /**
+   * It comes from its beginning, wherever the place is. Otherwise one that comes from there is another log.
+   */
   readonly isWhole?: boolean;
 }
 

@@ -1,5 +1,6 @@
 // Requests of apps over time, as the proxies of hosts have counted them of each instance: steps of five
-// minutes of groups and releases. Instances come and go with deploys, so their hosts' own samples would not do.
+// minutes of groups and releases. Instances come and go with deploys, so their hosts' own samples would not
+// do.
 
 import { sql } from "kysely";
 import {
@@ -175,8 +176,8 @@ const ERRORS_MIN = 10;
 const RATE_MIN = 0.01;
 
 /**
- * Why a watched release goes back for its errors, which are twice the part that the one before had; undefined:
- * it does not.
+ * Why a watched release goes back for its errors, which are twice the part that the one before had;
+ * undefined: it does not.
  */
 export async function errorsDoubled(
   db: Queries,

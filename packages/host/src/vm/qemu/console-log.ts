@@ -45,8 +45,8 @@ const END_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * The bytes as they were written, in pieces; what is too old to be there is left out. The first piece is empty,
- * and says the position at which it begins.
+ * The bytes as they were written, in pieces; what is too old to be there is left out. The first piece is
+ * empty, and says the position at which it begins.
  */
 export async function* readConsole(
   file: string,
